@@ -1,0 +1,58 @@
+"""perfkit: find where each millisecond of a threaded inference service goes, and prove it.
+
+Names are loaded on first use, so that `import perfkit` needs none of torch, pandas or Jupyter.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perfkit.measuring.experiment import Run, measure
+    from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
+    from perfkit.measuring.scanning.grid import Scan, scan
+    from perfkit.measuring.service import Service, attach, launch
+    from perfkit.settings import ServerSettings
+    from perfkit.showing.notebook.views import flame
+
+_HOMES = {
+    "ClosedLoop": "perfkit.measuring.load.loops",
+    "OpenLoop": "perfkit.measuring.load.loops",
+    "Run": "perfkit.measuring.experiment",
+    "Scan": "perfkit.measuring.scanning.grid",
+    "ServerSettings": "perfkit.settings",
+    "Service": "perfkit.measuring.service",
+    "attach": "perfkit.measuring.service",
+    "flame": "perfkit.showing.notebook.views",
+    "launch": "perfkit.measuring.service",
+    "measure": "perfkit.measuring.experiment",
+    "scan": "perfkit.measuring.scanning.grid",
+}
+
+__all__ = [
+    "ClosedLoop",
+    "OpenLoop",
+    "Run",
+    "Scan",
+    "ServerSettings",
+    "Service",
+    "attach",
+    "flame",
+    "launch",
+    "measure",
+    "scan",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perfkit' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,8 @@
+"""`python -m perfkit` is the `perfkit` command."""
+
+import sys
+
+from perfkit.showing.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

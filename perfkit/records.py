@@ -1,0 +1,87 @@
+"""What flows: the instants of a request's ledger, the stages between them, and how a request can end.
+
+A request is a ledger of instants from one monotonic nanosecond clock, always in the order of
+`INSTANTS`. A stage is the time between two neighbouring boundaries, so the stages tile the
+request's life without a gap. Four instants are hand-overs inside a stage: columns of the ledger,
+but no boundary.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+INSTANTS: tuple[str, ...] = (
+    "scheduled",
+    "sent",
+    "accepted",
+    "parsed",
+    "preprocess_queued",
+    "preprocess_started",
+    "preprocess_ended",
+    "model_queued",
+    "batch_joined",
+    "batch_sealed",
+    "collated",
+    "h2d_started",
+    "h2d_ended",
+    "compute_started",
+    "compute_ended",
+    "d2h_started",
+    "d2h_ended",
+    "woken",
+    "postprocess_queued",
+    "postprocess_started",
+    "postprocess_ended",
+    "serialised",
+    "replied",
+    "received",
+)
+CLIENT_INSTANTS: tuple[str, ...] = ("scheduled", "sent", "received")
+HANDOVER_INSTANTS: tuple[str, ...] = ("preprocess_queued", "model_queued", "d2h_started", "postprocess_queued")
+BATCH_INSTANTS: tuple[str, ...] = INSTANTS[INSTANTS.index("batch_sealed") : INSTANTS.index("woken") + 1]
+
+STAGE_ENDS: dict[str, str] = {
+    "send": "sent",
+    "accept": "accepted",
+    "parse": "parsed",
+    "preprocess_wait": "preprocess_started",
+    "preprocess": "preprocess_ended",
+    "queue_wait": "batch_joined",
+    "batch_wait": "batch_sealed",
+    "collate": "collated",
+    "copy_wait": "h2d_started",
+    "h2d": "h2d_ended",
+    "compute_wait": "compute_started",
+    "compute": "compute_ended",
+    "d2h": "d2h_ended",
+    "wake_lag": "woken",
+    "postprocess_wait": "postprocess_started",
+    "postprocess": "postprocess_ended",
+    "serialize": "serialised",
+    "reply": "replied",
+    "receive": "received",
+}
+"""Stage name -> the instant that ends it; it starts at the instant that ends the stage before."""
+
+STAGES: tuple[str, ...] = tuple(STAGE_ENDS)
+SERVER_STAGES: tuple[str, ...] = STAGES[STAGES.index("parse") : STAGES.index("receive")]
+
+
+class EndState(IntEnum):
+    """How a request ended. Stored as the lower-case name."""
+
+    OPEN = 0
+    OK = 1
+    REJECTED = 2  # admission said no: queue full, draining, rate limit
+    EXPIRED = 3  # its deadline passed before the model saw it
+    CANCELLED = 4  # the client left
+    REFUSED = 5  # malformed, too large, or the model refuses the input
+    FAILED = 6  # the service raised
+    TIMED_OUT = 7  # the client gave up waiting for the reply
+    CONNECT_FAILED = 8  # no connection within the connect time-out
+    DISCONNECTED = 9  # the service closed the connection before a whole reply
+
+    @property
+    def label(self) -> str:
+        """The name as tables and JSON carry it: `timed_out`."""
+        return self.name.lower()

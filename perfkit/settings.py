@@ -1,0 +1,121 @@
+"""What can be set on the reference server? One frozen record, checked once, TOML in and out.
+
+Each field says whether it changes *live* (drain, rebuild the pools, keep the model) or needs a
+*restart*. `--set batch.max_size=8` and `--vary workers=1,2,4` reach any of them by its dotted name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.fields import Checked, field, nested
+
+PLACEMENTS = ("inline", "threads")
+TOPOLOGIES = ("staged", "carry")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageSettings(Checked):
+    """Where preprocess or postprocess runs: on the model worker, or in a pool of its own."""
+
+    placement: str = field("inline", "inline = on the model worker; threads = a pool of its own", choices=PLACEMENTS)
+    threads: int = field(1, "threads of the pool (placement = threads)", low=1, high=256)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings(Checked):
+    """When a batch leaves: by size, or by the age of its first item."""
+
+    max_size: int = field(1, "most requests in one call of the model; 1 turns batching off", low=1, high=1024)
+    max_delay_s: float = field(0.0, "window, counted from the first item; 0 = an idle worker never waits", low=0.0, high=60.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings(Checked):
+    """How much may wait, and for how long."""
+
+    depth: int = field(256, "most requests admitted and not yet in a batch; one more is rejected", low=1, high=1_000_000)
+    deadline_s: float | None = field(None, "a request older than this is dropped before the model; none = never", low=0.001, high=3600.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings(Checked):
+    """Limits of the HTTP front."""
+
+    max_body_bytes: int = field(8 << 20, "largest request body; above it the answer is 413", low=1, high=1 << 30)
+    request_timeout_s: float = field(10.0, "a whole request must arrive within this time, else 408", low=0.1, high=600.0)
+    keep_alive_s: float = field(75.0, "an idle connection is closed after this time", low=0.1, high=3600.0)
+    drain_s: float = field(20.0, "how long a shutdown waits for accepted requests", low=0.0, high=600.0)
+    server_timing: bool = field(False, "always answer with Server-Timing (else only when the request asks)")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSettings(Checked):
+    """The per-request record of instants."""
+
+    stamps: bool = field(True, "stamp every instant; off only to measure what stamping costs", live=False)
+    capacity: int = field(1 << 17, "requests kept until somebody reads them; the oldest are overwritten", live=False, low=1024, high=1 << 22)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings(Checked):
+    """Everything that a scan can vary on the reference server."""
+
+    model: str = field("minilm", "minilm, resnet, mlp, noop, simulated:PRESET or module:Class", live=False)
+    device: str = field("auto", "auto = simulated for simulated models, else cpu", live=False, choices=("auto", "cpu", "simulated"))
+    topology: str = field("staged", "staged = pools with a batcher between them; carry = one worker carries one request through", choices=TOPOLOGIES)
+    workers: int = field(1, "model worker threads", low=1, high=1024)
+    intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
+    seed: int = field(0, "seed of everything random in the server and the simulated device", live=False, low=0)
+    preprocess: StageSettings = nested(StageSettings)
+    postprocess: StageSettings = nested(StageSettings)
+    batch: BatchSettings = nested(BatchSettings)
+    queue: QueueSettings = nested(QueueSettings)
+    http: HttpSettings = nested(HttpSettings)
+    ledger: LedgerSettings = nested(LedgerSettings)
+
+    def __post_init__(self) -> None:
+        # super() needs the class cell, which slots=True replaces; the base is named instead.
+        Checked.__post_init__(self)
+        if self.topology == "carry" and self.batch.max_size != 1:
+            raise ConfigError(f"batch.max_size is {self.batch.max_size} with topology = carry; carry takes 1 (use topology = staged to batch)")
+        if self.topology == "carry" and "threads" in (self.preprocess.placement, self.postprocess.placement):
+            raise ConfigError("placement is threads with topology = carry; carry runs every stage inline (use topology = staged)")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Nested values of a settings file; raises ConfigError with the file and the reason."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read settings file {path}: {error.strerror}; give the path of a TOML file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"settings file {path} is not TOML: {error}") from error
+
+
+def to_toml(settings: ServerSettings) -> str:
+    """The settings as TOML text that `read_toml` and `from_nested` bring back; absent values are left out."""
+    return "\n".join(_toml_lines(fields.to_nested(settings), "")) + "\n"
+
+
+def _toml_lines(values: Mapping[str, Any], prefix: str) -> list[str]:
+    lines = [f"{name} = {_toml_value(value)}" for name, value in values.items() if not isinstance(value, dict) and value is not None]
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lines += ["", f"[{prefix}{name}]", *_toml_lines(value, f"{prefix}{name}.")]
+    return lines
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+    return repr(value)
