@@ -173,3 +173,14 @@ def needs_restart(before: Any, after: Any) -> list[str]:
     """The changed dotted names that a running service cannot take up live."""
     facts_of = {name: facts for name, _, facts in leaves(type(before))}
     return [name for name in changes(before, after) if not facts_of[name]["live"]]
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested and dotted names both as dotted names: {"batch": {"max_size": 8}} -> {"batch.max_size": 8}."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

@@ -1,0 +1,87 @@
+"""Where are a request's instants kept while it lives, without a lock or an allocation?
+
+A `Ledger` is a preallocated array of int64 rows. A row has one owner at a time (the thread that
+holds the request), so a stamp is one store: `cells[row + COLUMN] = now_ns()`. Closed rows are
+numbered; a reader asks for all since a number and learns how many were overwritten unread.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable
+
+from perfkit.clock import REAL_CLOCK
+
+_NUMBER = 0  # first column of every row: its closing number + 1; 0 while the row is open or unused
+
+
+def _no_time() -> int:
+    return 0
+
+
+class Ledger:
+    """Rows of int64 cells. Open and close from one thread; stamp from the row's owner; read from any."""
+
+    def __init__(self, columns: tuple[str, ...], capacity: int, *, stamps: bool = True) -> None:
+        self.columns = ("number", *columns)
+        self.width = len(self.columns)
+        self.cells = array("q", bytes(8 * self.width * capacity))
+        self.now_ns: Callable[[], int] = REAL_CLOCK.now_ns if stamps else _no_time
+        self.closed = 0
+        self._capacity = capacity
+        self.stamps = stamps
+        self._blank = array("q", bytes(8 * self.width))
+        self._free = deque(range(0, self.width * capacity, self.width))
+        self._order = array("q", bytes(8 * capacity))
+
+    def open(self) -> int:
+        """Offset of a blank row. The least recently closed one, so that readers have time."""
+        row = self._free.popleft()
+        self.cells[row : row + self.width] = self._blank
+        return row
+
+    def close(self, row: int) -> None:
+        """The row is complete: readers may have it, and later rows may overwrite it."""
+        self._free.append(row)
+        if self.stamps:
+            self._order[self.closed % self._capacity] = row
+            self.closed += 1
+            self.cells[row] = self.closed
+
+    def read(self, since: int) -> tuple[array[int], int]:
+        """Cells of every closed row from number `since` on, and how many of them were lost.
+
+        Rows that a writer reuses during the copy show another number and count as lost.
+        """
+        until = self.closed
+        first = max(since, until - self._capacity)
+        kept: array[int] = array("q")
+        lost = first - since if since < first else 0
+        width, cells = self.width, self.cells
+        for number in range(first, until):
+            row = self._order[number % self._capacity]
+            copy = cells[row : row + width]
+            if copy[_NUMBER] == number + 1:
+                kept.extend(copy)
+            else:
+                lost += 1
+        return kept, lost
+
+
+class SharedLedger(Ledger):
+    """A ledger whose rows several threads open and close: once a batch, so a lock costs nothing that counts."""
+
+    def __init__(self, columns: tuple[str, ...], capacity: int, *, stamps: bool = True) -> None:
+        super().__init__(columns, capacity, stamps=stamps)
+        self._lock = threading.Lock()  # guards closed, _free and _order
+
+    def open(self) -> int:
+        with self._lock:
+            return super().open()
+
+    def close(self, row: int) -> None:
+        with self._lock:
+            super().close(row)

@@ -1,0 +1,30 @@
+"""How long until the queue is empty? The estimate behind Retry-After."""
+
+from __future__ import annotations
+
+from perfkit.clock import NS_PER_S
+
+_WEIGHT = 0.1  # of the newest interval in the moving mean: about the last ten batches
+_LEAST_S = 0.1  # an overloaded service gains nothing from clients that return sooner
+_MOST_S = 60.0
+
+
+class DrainRate:
+    """Moving mean of the time that the service takes per item, from one batch to the next. Pure."""
+
+    __slots__ = ("_last_ns", "_per_item_ns")
+
+    def __init__(self) -> None:
+        self._last_ns = 0
+        self._per_item_ns = 0.0
+
+    def left(self, count: int, now_ns: int, backlog: int) -> None:
+        """`count` items left at `now_ns`; an empty backlog says nothing about the service's pace."""
+        if self._last_ns and backlog:
+            newest = (now_ns - self._last_ns) / count
+            self._per_item_ns += _WEIGHT * (newest - self._per_item_ns) if self._per_item_ns else newest
+        self._last_ns = now_ns
+
+    def predict_s(self, backlog: int) -> float:
+        """Seconds until `backlog` items are gone at the present pace."""
+        return min(_MOST_S, max(_LEAST_S, backlog * self._per_item_ns / NS_PER_S))

@@ -1,0 +1,49 @@
+"""Which settings does a model start from, and which device serves it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.serving.devices.device import Device
+from perfkit.settings import ServerSettings
+
+_SIMULATED = "simulated"
+
+
+def settings_for(model: str, changes: Mapping[str, Any]) -> ServerSettings:
+    """Defaults, then what a simulated preset sets for its service, then the user's changes (dotted names).
+
+    Raises ConfigError for an unknown name, a value out of range, or an unknown preset.
+    """
+    known = [name for name, _, _ in fields.leaves(ServerSettings)]
+    if unknown := sorted(set(changes) - set(known)):
+        raise ConfigError(f"unknown setting {unknown[0]}; known: {', '.join(known)}")
+    return fields.replace(ServerSettings(model=model), _preset_defaults(model) | dict(changes))
+
+
+def _preset_defaults(model: str) -> dict[str, Any]:
+    head, _, preset = model.partition(":")
+    if head != _SIMULATED:
+        return {}
+    from perfkit.serving.devices.simulated.preset import load_preset
+
+    return fields.flatten(load_preset(preset).server_defaults)
+
+
+def open_device(settings: ServerSettings) -> Device:
+    """The device that the settings name; `auto` follows the model. Raises ConfigError for a contradiction."""
+    is_simulated_model = settings.model.partition(":")[0] == _SIMULATED
+    wanted = settings.device if settings.device != "auto" else _SIMULATED if is_simulated_model else "cpu"
+    if (wanted == _SIMULATED) != is_simulated_model:
+        raise ConfigError(f"device is {settings.device} with model {settings.model}; simulated models run on the simulated device, others on cpu")
+    if wanted == _SIMULATED:
+        from perfkit.serving.devices.simulated.device import SimulatedDevice
+        from perfkit.serving.devices.simulated.preset import load_preset
+
+        return SimulatedDevice(load_preset(settings.model.partition(":")[2]), seed=settings.seed)
+    from perfkit.serving.devices.cpu import CpuDevice
+
+    return CpuDevice()

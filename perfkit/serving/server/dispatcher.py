@@ -1,0 +1,131 @@
+"""How do worker threads drive the pure scheduler in real time without polling?
+
+Free workers park. The last one that parked is woken first: its caches are warm. At most one of
+them, the *leader*, waits on the clock for a window to close; it is woken early when a batch is
+full. Whoever leaves with a batch wakes the next worker if more waits.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+from perfkit.clock import Clock
+from perfkit.records import EndState
+from perfkit.serving.scheduling.decisions import Rejected, Send, WaitUntil
+from perfkit.serving.scheduling.scheduler import Scheduler
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.outbox import Outbox
+
+
+class Taken(NamedTuple):
+    """A batch in a worker's hands: since when the worker was free, when the batch was due, when it was taken."""
+
+    jobs: list[Job]
+    free_ns: int
+    due_ns: int
+    taken_ns: int
+
+
+class Dispatcher:
+    """The scheduler behind a lock. Safe for any thread."""
+
+    def __init__(self, scheduler: Scheduler[Job], clock: Clock, outbox: Outbox) -> None:
+        self._scheduler = scheduler
+        self._clock = clock
+        self._outbox = outbox
+        self._lock = threading.Lock()  # guards the scheduler, _parked, _leader and _is_closed
+        self._parked: list[threading.Condition] = []
+        self._leader: threading.Condition | None = None
+        self._is_closed = False
+
+    def new_seat(self) -> threading.Condition:
+        """What one worker parks on; each worker needs its own."""
+        return threading.Condition(self._lock)
+
+    @property
+    def queued(self) -> int:
+        """Jobs that wait for a worker."""
+        return self._scheduler.queued
+
+    @property
+    def admitted(self) -> int:
+        """Jobs admitted and not yet in a worker's hands."""
+        return self._scheduler.admitted
+
+    def admit(self, count: int) -> Rejected | None:
+        """Ask for admission of `count` jobs, all or none."""
+        with self._lock:
+            return self._scheduler.admit(count)
+
+    def withdraw(self, count: int = 1) -> None:
+        """Admitted jobs ended before they reached the queue."""
+        with self._lock:
+            self._scheduler.withdraw(count)
+
+    def put(self, job: Job) -> None:
+        """An admitted job is ready for a worker."""
+        with self._lock:
+            job.queued_ns = self._clock.now_ns()
+            self._scheduler.enqueue(job)
+            self._wake_one()
+
+    def cancel(self, job: Job) -> bool:
+        """Take a job out of the queue; False when it is not there."""
+        with self._lock:
+            return self._scheduler.cancel(job)
+
+    def take(self, seat: threading.Condition) -> Taken | None:
+        """Block the worker until it has a batch; None when the dispatcher is closed and empty."""
+        with self._lock:
+            free_ns = self._clock.now_ns()
+            while True:
+                now_ns = self._clock.now_ns()
+                decision = self._scheduler.decide(now_ns)
+                self._report(decision.expired)
+                if isinstance(decision, Send):
+                    if self._scheduler.queued:
+                        self._wake_one()
+                    return Taken(decision.batch, free_ns, decision.due_ns, now_ns)
+                if isinstance(decision, WaitUntil):
+                    self._lead(seat, decision.until_ns)
+                elif self._is_closed:
+                    return None
+                else:
+                    self._park(seat)
+
+    def close(self) -> None:
+        """Admit nothing more; workers leave once the queue is empty."""
+        with self._lock:
+            self._scheduler.drain()
+            self._is_closed = True
+            for seat in [*self._parked, *([self._leader] if self._leader else [])]:
+                seat.notify()
+
+    def _wake_one(self) -> None:
+        # While a leader waits for the window, single arrivals are its business until a batch is full.
+        if self._leader is not None:
+            if self._scheduler.is_full_batch:
+                self._leader.notify()
+        elif self._parked:
+            self._parked.pop().notify()
+
+    def _lead(self, seat: threading.Condition, until_ns: int) -> None:
+        if self._leader is not None:
+            self._park(seat)
+            return
+        self._leader = seat
+        self._clock.wait(seat, until_ns)
+        self._leader = None
+
+    def _park(self, seat: threading.Condition) -> None:
+        self._parked.append(seat)
+        self._clock.wait(seat, None)
+        if seat in self._parked:  # woken by close, not by _wake_one
+            self._parked.remove(seat)
+
+    def _report(self, expired: list[Job]) -> None:
+        for job in expired:
+            job.end(EndState.EXPIRED, "deadline", "the deadline passed while the request was queued")
+        if expired:
+            self._outbox.put(expired)

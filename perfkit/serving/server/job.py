@@ -1,0 +1,58 @@
+"""What travels through the server: one input of one request, with its row in the ledger."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from perfkit.records import EndState
+
+
+class Receiver(Protocol):
+    """Who waits for a job: called on the event loop, once, when the job has ended."""
+
+    def job_done(self, job: Job) -> None:
+        """The job has its output or its error."""
+
+
+class Job:
+    """One input on its way. Mutable for speed: exactly one thread owns it at a time, and it is handed over through
+    a queue, so nothing in it is guarded. `is_gone` alone is written by the event loop at any time (the client left).
+    """
+
+    __slots__ = (
+        "batch_row",
+        "code",
+        "deadline_ns",
+        "end_state",
+        "is_gone",
+        "item",
+        "message",
+        "output",
+        "payload",
+        "queued_ns",
+        "receiver",
+        "retry_after_s",
+        "row",
+    )
+
+    def __init__(self, payload: Any, receiver: Receiver, row: int, deadline_ns: int) -> None:
+        self.payload = payload
+        self.receiver = receiver
+        self.row = row  # its row in the request ledger
+        self.deadline_ns = deadline_ns  # 0 = none
+        self.queued_ns = 0
+        self.item: Any = None
+        self.output: bytes = b""  # the answer's JSON
+        self.end_state = EndState.OPEN
+        self.code = ""  # machine-readable reason when it did not end well
+        self.message = ""
+        self.retry_after_s = 0.0
+        self.is_gone = False
+        self.batch_row: tuple[int, ...] = ()  # the batch's instants, for Server-Timing
+
+    def end(self, state: EndState, code: str = "", message: str = "") -> None:
+        """Mark how the job ended; the first ending stays."""
+        if self.end_state is EndState.OPEN:
+            self.end_state = state
+            self.code = code
+            self.message = message

@@ -1,0 +1,32 @@
+"""How do finished jobs get from worker threads back to the event loop? One wake-up for many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from perfkit.serving.server.job import Job
+
+
+class Outbox:
+    """Finished jobs on their way to the loop. Any thread puts; the loop delivers in order."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._jobs: deque[Job] = deque()  # append and popleft are atomic
+        self._is_armed = False  # written without a lock: at worst one wake-up too many
+
+    def put(self, jobs: Iterable[Job]) -> None:
+        """Hand jobs over; the loop is woken once until it has emptied the box."""
+        self._jobs.extend(jobs)
+        if not self._is_armed:
+            self._is_armed = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_armed = False  # before the first popleft: what comes later arms it again
+        jobs = self._jobs
+        while jobs:
+            job = jobs.popleft()
+            job.receiver.job_done(job)

@@ -1,0 +1,160 @@
+"""How do pools, scheduler and workers form a service at one setting?
+
+A pipeline is built for a setting, started, and drained when the setting changes; the model, the
+device and the books outlive it. Both topologies run on it: *carry* is workers that take one request
+through every stage; *staged* puts a pool, or a batch, between the stages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.errors import TargetFailed
+from perfkit.records import EndState
+from perfkit.serving.devices.device import Device
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
+from perfkit.serving.instrument.ledger import Ledger, SharedLedger
+from perfkit.serving.scheduling.decisions import Limits, Rejected
+from perfkit.serving.scheduling.scheduler import Scheduler
+from perfkit.serving.server.dispatcher import Dispatcher
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.model import Model
+from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.stages import postprocess, preprocess
+from perfkit.serving.server.worker import Bench, Worker
+from perfkit.settings import LedgerSettings, ServerSettings
+
+
+class Books:
+    """What the server writes down about its requests and batches, for as long as the process lives."""
+
+    def __init__(self, settings: LedgerSettings) -> None:
+        self.requests = Ledger(REQUEST_COLUMNS, settings.capacity, stamps=settings.stamps)
+        self.batches = SharedLedger(BATCH_COLUMNS, settings.capacity, stamps=settings.stamps)
+        self.batch_ids = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plant:
+    """What every pipeline of the process works with."""
+
+    model: Model
+    device: Device
+    outbox: Outbox
+    books: Books
+
+
+class Pipeline:
+    """A running service at one setting."""
+
+    def __init__(self, settings: ServerSettings, plant: Plant) -> None:
+        self.settings = settings
+        self.effective_threads: tuple[int, ...] = ()
+        self._plant = plant
+        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), REAL_CLOCK, plant.outbox)
+        self._before: Pool[Job] | None = None
+        self._after: Pool[tuple[Job, Any]] | None = None
+        if settings.preprocess.placement == "threads":
+            self._before = Pool("preprocess", settings.preprocess.threads, self._preprocess)
+        if settings.postprocess.placement == "threads":
+            self._after = Pool("postprocess", settings.postprocess.threads, self._postprocess)
+        bench = self._bench()
+        self._workers = [Worker(f"model-{index}", bench) for index in range(settings.workers)]
+
+    @property
+    def queued(self) -> int:
+        """Jobs that wait for a model worker."""
+        return self._dispatcher.queued
+
+    @property
+    def admitted(self) -> int:
+        """Jobs admitted and not yet in a model worker's hands."""
+        return self._dispatcher.admitted
+
+    def start(self) -> None:
+        """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
+        for pool in (self._before, self._after):
+            if pool is not None:
+                pool.start()
+        for worker in self._workers:
+            worker.start()
+        try:
+            self.effective_threads = tuple(worker.ready.result() for worker in self._workers)
+        except Exception as error:
+            self.close()
+            raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {error}") from error
+
+    def admit(self, count: int) -> Rejected | None:
+        """Ask the scheduler to let `count` jobs in, all or none."""
+        return self._dispatcher.admit(count)
+
+    def submit(self, job: Job) -> None:
+        """An admitted job starts on its way."""
+        books = self._plant.books
+        books.requests.cells[job.row + c.PREPROCESS_QUEUED] = books.requests.now_ns()
+        if self._before is not None:
+            self._before.put(job)
+        else:
+            self._dispatcher.put(job)
+
+    def cancel(self, job: Job) -> bool:
+        """The client has left. True when the job was still queued and has ended now; else a thread has it and ends it."""
+        job.is_gone = True
+        if not self._dispatcher.cancel(job):
+            return False
+        job.end(EndState.CANCELLED, "client_gone")
+        return True
+
+    def close(self) -> None:
+        """Admit nothing more, finish what was admitted, end every thread. Blocks."""
+        # Front to back: each pool empties into the next before that one is told to end.
+        if self._before is not None:
+            self._before.close()
+        self._dispatcher.close()
+        for worker in self._workers:
+            worker.join()
+        if self._after is not None:
+            self._after.close()
+
+    def _bench(self) -> Bench:
+        plant, settings = self._plant, self.settings
+        sizes = {1, settings.batch.max_size}
+        return Bench(
+            model=plant.model,
+            device=plant.device,
+            dispatcher=self._dispatcher,
+            outbox=plant.outbox,
+            requests=plant.books.requests,
+            batches=plant.books.batches,
+            batch_ids=plant.books.batch_ids,
+            postprocess_pool=self._after,
+            preprocesses_inline=self._before is None,
+            intra_op_threads=settings.intra_op_threads,
+            # A simulated device has nothing to warm, and its time is real time.
+            warm_up_sizes=() if plant.device.is_simulated else tuple(sorted(sizes)),
+        )
+
+    def _preprocess(self, job: Job) -> None:
+        if preprocess(self._plant.model, self._plant.books.requests, job):
+            self._dispatcher.put(job)
+        else:
+            self._dispatcher.withdraw()
+            self._plant.outbox.put([job])
+
+    def _postprocess(self, pair: tuple[Job, Any]) -> None:
+        job, output = pair
+        postprocess(self._plant.model, self._plant.books.requests, job, output)
+        self._plant.outbox.put([job])
+
+
+def _limits(settings: ServerSettings) -> Limits:
+    return Limits(
+        max_size=settings.batch.max_size,
+        max_delay_ns=round(settings.batch.max_delay_s * NS_PER_S),
+        depth=settings.queue.depth,
+    )

@@ -1,0 +1,45 @@
+"""How does a stage get threads of its own? A fixed pool of named threads over one queue."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Work = TypeVar("Work")
+
+
+class Pool(Generic[Work]):
+    """Fixed threads that apply one function to whatever is put. Safe for any thread.
+
+    The inbox is bounded by admission: nothing is put that was not admitted. The function must not
+    raise; what the model's code raises is caught where it is called.
+    """
+
+    def __init__(self, name: str, threads: int, apply: Callable[[Work], None]) -> None:
+        self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._apply = apply
+        self._threads = [
+            threading.Thread(target=self._live, name=f"{name}-{index}", daemon=True) for index in range(threads)
+        ]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, work: Work) -> None:
+        """Hand work to the next free thread."""
+        self._inbox.put(work)
+
+    def close(self) -> None:
+        """Finish what was put, then end the threads."""
+        for _ in self._threads:
+            self._inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _live(self) -> None:
+        while (work := self._inbox.get()) is not None:
+            self._apply(work)

@@ -1,0 +1,207 @@
+"""What happens to `POST /predict` between its bytes and its answer?
+
+On the event loop: parse, ask for admission, submit; and when every input of the request has ended,
+write the answer and close the books on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from perfkit.clock import NS_PER_S
+from perfkit.records import EndState
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.server.connection import Request
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.replies import error_body, response, retry_after
+from perfkit.serving.server.timing import server_timing
+
+if TYPE_CHECKING:
+    from perfkit.serving.server.service import Service
+
+_STATUS = {
+    EndState.OK: 200,
+    EndState.REJECTED: 503,
+    EndState.EXPIRED: 504,
+    EndState.CANCELLED: 503,
+    EndState.REFUSED: 422,
+    EndState.FAILED: 500,
+}
+_RETRY_LATER = (EndState.REJECTED, EndState.EXPIRED)
+
+
+class MalformedRequest(Exception):
+    """The request cannot be read: HTTP status, code and message for the client."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Prediction:
+    """One `POST /predict` in the service. For the event loop's thread."""
+
+    __slots__ = ("_closing", "_document", "_jobs", "_left", "_pipeline", "_request", "_rows", "_service")
+
+    def __init__(self, service: Service, request: Request) -> None:
+        self._service = service
+        self._request = request
+        self._jobs: list[Job] = []
+        self._left = 0
+        self._document: dict[str, Any] = {}
+        self._pipeline = service.pipeline
+
+    def begin(self) -> None:
+        """Parse, admit, submit; or answer at once with the reason why not."""
+        service, ledger = self._service, self._service.books.requests
+        row = ledger.open()
+        ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
+        service.gauge.add(1, self._request.accepted_ns)
+        try:
+            self._document = read_document(self._request)
+            inputs = read_inputs(self._document)
+        except MalformedRequest as error:
+            self._rows_from(row, [None])
+            self._refuse(EndState.REFUSED, error.status, error.code, str(error))
+            return
+        ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
+        self._rows_from(row, inputs)
+        rejected = self._pipeline.admit(len(self._jobs)) if service.is_ready else service.not_ready()
+        if rejected is not None:
+            for job in self._jobs:
+                job.retry_after_s = rejected.retry_after_s
+            self._refuse(EndState.REJECTED, 503, rejected.reason, _REJECTIONS[rejected.reason])
+            return
+        self._request.connection.on_gone = self._client_left
+        for job in self._jobs:
+            self._pipeline.submit(job)
+
+    def job_done(self, job: Job) -> None:
+        """One input has ended; the answer leaves with the last."""
+        self._left -= 1
+        if self._left == 0:
+            self._answer()
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _rows_from(self, first_row: int, inputs: list[Any]) -> None:
+        """One job and one ledger row per input; the client's id goes with the first."""
+        ledger = self._service.books.requests
+        parsed_ns = ledger.now_ns()
+        deadline_s = self._service.settings.queue.deadline_s
+        deadline_ns = self._request.accepted_ns + round(deadline_s * NS_PER_S) if deadline_s else 0
+        for row in itertools.chain([first_row], (ledger.open() for _ in inputs[1:])):
+            ledger.cells[row + c.ACCEPTED] = ledger.cells[first_row + c.ACCEPTED]
+            ledger.cells[row + c.PARSED] = parsed_ns
+            self._jobs.append(Job(inputs[len(self._jobs)], self, row, deadline_ns))
+        self._left = len(self._jobs)
+
+    def _refuse(self, state: EndState, status: int, code: str, message: str) -> None:
+        for job in self._jobs:
+            job.end(state, code, message)
+        self._answer(status)
+
+    def _client_left(self) -> None:
+        for job in self._jobs:
+            if self._pipeline.cancel(job):
+                self.job_done(job)
+
+    def _answer(self, status: int | None = None) -> None:
+        worst = max(self._jobs, key=lambda job: job.end_state)
+        state = worst.end_state
+        status = status or _STATUS[state]
+        extra = self._timing() if state is EndState.OK and self._wants_timing() else b""
+        if state is EndState.OK:
+            body = self._ok_body()
+        else:
+            body = error_body(worst.code, worst.message)
+            if state in _RETRY_LATER:
+                extra += retry_after(worst.retry_after_s)
+        request = self._request
+        closes = not request.keeps_alive
+        request.connection.answer(response(status, body, extra=extra, closes=closes), closes=closes)
+        self._close_books(status)
+
+    def _close_books(self, status: int) -> None:
+        service, ledger = self._service, self._service.books.requests
+        cells = ledger.cells
+        replied_ns = service.clock.now_ns()
+        service.gauge.add(-1, replied_ns)
+        service.latency.observe(replied_ns - self._request.accepted_ns)
+        middleware_ns = self._request.connection.total_ns
+        for job in self._jobs:
+            cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
+            cells[job.row + c.MIDDLEWARE] = middleware_ns
+            cells[job.row + c.END_STATE] = job.end_state
+            cells[job.row + c.STATUS] = status
+            service.ended[job.end_state] += 1
+            ledger.close(job.row)
+
+    def _ok_body(self) -> bytes:
+        document = self._document
+        given = document.get("id")
+        request_id = orjson.dumps(given) if given is not None else b'"%d"' % next(self._service.answer_ids)
+        if "inputs" in document:
+            return b'{"id":%b,"outputs":[%b]}' % (request_id, b",".join(job.output for job in self._jobs))
+        return b'{"id":%b,"output":%b}' % (request_id, self._jobs[0].output)
+
+    def _wants_timing(self) -> bool:
+        return self._service.settings.http.server_timing or b"perfkit-timing" in self._request.headers
+
+    def _timing(self) -> bytes:
+        ledger, job = self._service.books.requests, self._jobs[0]
+        return server_timing(ledger.cells[job.row : job.row + ledger.width], job.batch_row)
+
+
+_REJECTIONS = {
+    "queue_full": "the queue is full (setting queue.depth); come back after the time that Retry-After gives",
+    "draining": "the service is shutting down; send the request to another instance",
+    "starting": "the service is still loading its model; come back after the time that Retry-After gives",
+}
+
+
+def read_document(request: Request) -> dict[str, Any]:
+    """The request's JSON object; raises MalformedRequest with 415 or 400."""
+    content_type = request.headers.get(b"content-type", b"application/json")
+    if not content_type.lower().startswith(b"application/json"):
+        came = content_type.decode("latin-1")[:80]
+        raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send application/json")
+    try:
+        document = orjson.loads(request.body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequest(400, "bad_json", f"the body is not JSON: {error}; send {_SHAPE}") from None
+    if not isinstance(document, dict):
+        raise MalformedRequest(400, "bad_shape", f"the body is a JSON {_kind(document)}; send {_SHAPE}")
+    return document
+
+
+_SHAPE = '{"input": …} or {"inputs": […]}'
+_MAX_INPUTS = 1024
+
+
+def read_inputs(document: dict[str, Any]) -> list[Any]:
+    """The inputs of a request document; raises MalformedRequest."""
+    has_one, has_many = "input" in document, "inputs" in document
+    if has_one == has_many:
+        came = "both input and inputs" if has_one else f"neither input nor inputs (keys: {sorted(document)[:5]})"
+        raise MalformedRequest(400, "bad_shape", f"the body has {came}; send {_SHAPE}")
+    if has_one:
+        return [document["input"]]
+    inputs = document["inputs"]
+    if not isinstance(inputs, list) or not 1 <= len(inputs) <= _MAX_INPUTS:
+        raise MalformedRequest(400, "bad_shape", f"inputs must be a list of 1 to {_MAX_INPUTS} entries")
+    return inputs
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+    return kinds[type(value)]
+
+
+def _client_id(headers: dict[bytes, bytes]) -> int:
+    text = headers.get(b"perfkit-id", b"")
+    return int(text) if text.isdigit() and len(text) <= 18 else 0

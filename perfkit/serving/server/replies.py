@@ -1,0 +1,59 @@
+"""What does an answer look like on the wire? Bytes of HTTP/1.1 responses, and nothing else."""
+
+from __future__ import annotations
+
+import http
+import math
+from collections.abc import Mapping
+from email.utils import formatdate
+
+import orjson
+
+JSON = b"application/json"
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
+
+
+class Date:
+    """The Date header's value, renewed once a second by whoever ticks."""
+
+    def __init__(self) -> None:
+        self.line = b""
+        self.renew()
+
+    def renew(self) -> None:
+        """Take the present time."""
+        self.line = b"date: " + formatdate(usegmt=True).encode() + b"\r\n"
+
+
+DATE = Date()
+
+
+def response(
+    status: int, body: bytes, content_type: bytes = JSON, extra: bytes = b"", *, closes: bool = False
+) -> bytes:
+    """One whole response. `extra` is ready header lines."""
+    connection = b"connection: close\r\n" if closes else b""
+    return b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b%b\r\n%b" % (
+        _STATUS_LINES[status],
+        content_type,
+        len(body),
+        DATE.line,
+        extra,
+        connection,
+        body,
+    )
+
+
+def error_body(code: str, message: str) -> bytes:
+    """The JSON of an error answer."""
+    return orjson.dumps({"error": {"code": code, "message": message}})
+
+
+def retry_after(seconds: float) -> bytes:
+    """The Retry-After line: whole seconds, at least 1, as the standard wants."""
+    return b"retry-after: %d\r\n" % max(1, math.ceil(seconds))
+
+
+def header_lines(headers: Mapping[str, str]) -> bytes:
+    """Header lines from names and values that the server itself made."""
+    return b"".join(f"{name}: {value}\r\n".encode() for name, value in headers.items())

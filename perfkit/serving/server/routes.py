@@ -1,0 +1,158 @@
+"""Which path leads where? The service port and the control port, each a small table."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+
+from perfkit import fields
+from perfkit.errors import PerfkitError
+from perfkit.serving.server import metrics
+from perfkit.serving.server.connection import Request
+from perfkit.serving.server.ledger_export import ARROW, export
+from perfkit.serving.server.predict import MalformedRequest, Prediction, read_document
+from perfkit.serving.server.replies import JSON, error_body, header_lines, response, retry_after
+from perfkit.serving.server.service import Service
+from perfkit.settings import ServerSettings
+
+Handler = Callable[[Request], None]
+Routes = dict[bytes, dict[bytes, Handler]]
+
+
+class Router:
+    """Finds the handler of a request; answers 401, 404 and 405 itself."""
+
+    def __init__(self, routes: Routes, token: str | None = None) -> None:
+        self._routes = routes
+        self._wanted = f"Bearer {token}".encode() if token else None
+
+    def handle(self, request: Request) -> None:
+        """Answer the request, now or later."""
+        path = request.target.partition(b"?")[0]
+        methods = self._routes.get(path)
+        if self._wanted and not hmac.compare_digest(request.headers.get(b"authorization", b""), self._wanted):
+            _fail(request, 401, "token", "send the header Authorization: Bearer <token>")
+        elif methods is None:
+            known = ", ".join(sorted(known.decode() for known in self._routes))
+            _fail(request, 404, "not_found", f"no such path here; known: {known}")
+        elif request.method not in methods:
+            allowed = ", ".join(method.decode() for method in methods)
+            _fail(request, 405, "method", f"this path takes {allowed}", header_lines({"allow": allowed}))
+        else:
+            methods[request.method](request)
+
+
+def service_routes(service: Service) -> Routes:
+    """What the service port answers."""
+
+    def predict(request: Request) -> None:
+        Prediction(service, request).begin()
+
+    def live(request: Request) -> None:
+        _reply(request, {"live": True})
+
+    def ready(request: Request) -> None:
+        if service.is_ready:
+            _reply(request, {"ready": True})
+        else:
+            why = service.not_ready()
+            _fail(request, 503, why.reason, "the service takes no requests at present", retry_after(why.retry_after_s))
+
+    def stats(request: Request) -> None:
+        _reply(request, service.stats())
+
+    def prometheus(request: Request) -> None:
+        _send(request, response(200, metrics.render(service), metrics.CONTENT_TYPE))
+
+    return {
+        b"/predict": {b"POST": predict},
+        b"/health/live": {b"GET": live},
+        b"/health/ready": {b"GET": ready},
+        b"/stats": {b"GET": stats},
+        b"/metrics": {b"GET": prometheus},
+    }
+
+
+def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
+    """What the control port answers: for whoever launched the server, on loopback only."""
+
+    def read_settings(request: Request) -> None:
+        _reply(request, fields.to_nested(service.settings))
+
+    def change_settings(request: Request) -> None:
+        _later(request, _patched(service, request))
+
+    def ledger(request: Request) -> None:
+        _later(request, asyncio.to_thread(_ledger, service, request))
+
+    def stop(request: Request) -> None:
+        _reply(request, {"shutting_down": True})
+        shutdown()
+
+    def stats(request: Request) -> None:
+        _reply(request, service.stats())
+
+    return {
+        b"/settings": {b"GET": read_settings, b"PATCH": change_settings},
+        b"/ledger": {b"GET": ledger},
+        b"/shutdown": {b"POST": stop},
+        b"/stats": {b"GET": stats},
+    }
+
+
+async def _patched(service: Service, request: Request) -> bytes:
+    document = read_document(request)
+    flat = fields.flatten(document)
+    known = {name for name, _, _ in fields.leaves(ServerSettings)}
+    if unknown := sorted(set(flat) - known):
+        raise MalformedRequest(400, "unknown_setting", f"unknown setting {unknown[0]}; GET /settings lists all")
+    settings = fields.replace(service.settings, flat)
+    await service.reconfigure(settings)
+    return response(200, orjson.dumps(fields.to_nested(settings)), JSON)
+
+
+def _ledger(service: Service, request: Request) -> bytes:
+    query = parse_qs(request.target.partition(b"?")[2].decode("latin-1"))
+    table = query.get("table", ["requests"])[0]
+    since = query.get("since", ["0"])[0]
+    if table not in ("requests", "batches"):
+        raise MalformedRequest(400, "bad_table", f"table is {table!r}; it takes requests or batches")
+    if not since.isdigit():
+        raise MalformedRequest(400, "bad_since", f"since is {since!r}; it takes a row number, 0 or more")
+    return response(200, export(getattr(service.books, table), int(since)), ARROW)
+
+
+def _later(request: Request, work: Any) -> None:
+    """Answer when a coroutine has the bytes; what it raises becomes the answer."""
+
+    async def finish() -> None:
+        try:
+            _send(request, await work)
+        except MalformedRequest as error:
+            _fail(request, error.status, error.code, str(error))
+        except PerfkitError as error:
+            _fail(request, 400, "settings", str(error))
+
+    task = asyncio.get_running_loop().create_task(finish())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+_tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
+
+
+def _reply(request: Request, document: Any) -> None:
+    _send(request, response(200, orjson.dumps(document)))
+
+
+def _fail(request: Request, status: int, code: str, message: str, extra: bytes = b"") -> None:
+    _send(request, response(status, error_body(code, message), extra=extra))
+
+
+def _send(request: Request, reply: bytes) -> None:
+    request.connection.answer(reply, closes=not request.keeps_alive)

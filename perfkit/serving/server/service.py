@@ -1,0 +1,101 @@
+"""What does the server process hold, and how does it start, change and stop?
+
+The event loop owns a `Service`; whatever blocks (starting and draining pipelines) runs on a thread
+of its own so that health, stats and rejects are answered meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from typing import Any
+
+from perfkit import fields
+from perfkit.clock import REAL_CLOCK, process_cpu_ns
+from perfkit.errors import ConfigError
+from perfkit.records import EndState
+from perfkit.serving.devices.device import Device
+from perfkit.serving.instrument.gauge import InFlightGauge
+from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.server.histogram import Histogram
+from perfkit.serving.server.model import Model
+from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.settings import ServerSettings
+
+_STARTING = Rejected(reason="starting", retry_after_s=1.0)
+_DRAINING = Rejected(reason="draining", retry_after_s=5.0)
+
+
+class Service:
+    """Model, device, books and the present pipeline. Its attributes belong to the event loop's thread."""
+
+    def __init__(self, settings: ServerSettings, model: Model, device: Device) -> None:
+        loop = asyncio.get_running_loop()
+        self.settings = settings
+        self.clock = REAL_CLOCK
+        self.model = model
+        self.device = device
+        self.books = Books(settings.ledger)
+        self.gauge = InFlightGauge(self.clock.now_ns())
+        self.latency = Histogram()
+        self.ended = [0] * len(EndState)
+        self.answer_ids = itertools.count(1)
+        self.started_ns = self.clock.now_ns()
+        self.is_ready = False
+        self.is_draining = False
+        self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
+        self._changing = asyncio.Lock()  # one change of settings at a time
+        self.pipeline = Pipeline(settings, self._plant)
+
+    async def start(self) -> None:
+        """Warm the workers up and take requests; raises TargetFailed."""
+        await asyncio.to_thread(self.pipeline.start)
+        self.is_ready = True
+
+    def not_ready(self) -> Rejected:
+        """Why no request is taken at present."""
+        return _DRAINING if self.is_draining else _STARTING
+
+    async def reconfigure(self, settings: ServerSettings) -> None:
+        """Serve at another setting without reloading the model; no request is lost or rejected for it.
+
+        The new pipeline is warm before it takes over; the old one finishes what it has. Raises
+        ConfigError when a changed setting needs a restart.
+        """
+        async with self._changing:
+            if stuck := fields.needs_restart(self.settings, settings):
+                raise ConfigError(f"{', '.join(stuck)} cannot change while the server runs; start it again with the new value")
+            successor = Pipeline(settings, self._plant)
+            await asyncio.to_thread(successor.start)
+            predecessor, self.pipeline, self.settings = self.pipeline, successor, settings
+            await asyncio.to_thread(predecessor.close)
+
+    async def drain(self) -> None:
+        """Admit nothing more and finish what was admitted."""
+        self.is_draining = True
+        self.is_ready = False
+        async with self._changing:
+            await asyncio.to_thread(self.pipeline.close)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters, gauges and identity of the service at this instant."""
+        now_ns = self.clock.now_ns()
+        reading = self.gauge.read(now_ns)
+        ended = {state.label: self.ended[state] for state in EndState if state is not EndState.OPEN}
+        return {
+            "schema": 1,
+            "simulated": self.device.is_simulated,
+            "model": self.settings.model,
+            "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
+            "is_ready": self.is_ready,
+            "uptime_s": (now_ns - self.started_ns) / 1e9,
+            "cpu_s": process_cpu_ns() / 1e9,
+            "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
+            "queued": self.pipeline.queued,
+            "admitted": self.pipeline.admitted,
+            "counters": {"accepted": sum(self.ended) + reading.in_flight, **ended},
+            "ledger": {"requests": self.books.requests.closed, "batches": self.books.batches.closed},
+            "threads": {str(thread.native_id): thread.name for thread in threading.enumerate()},
+        }

@@ -1,0 +1,69 @@
+"""What happens to a job in preprocess and in postprocess, wherever the two run?
+
+Each function stamps the ledger around the model's own code and turns whatever that code raises
+into the job's end. Nothing here waits for anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import orjson
+
+from perfkit.clock import thread_cpu_ns
+from perfkit.records import EndState
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.ledger import Ledger
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.model import InputRefused, Model
+
+_log = logging.getLogger("perfkit.server")
+
+
+def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
+    """Payload to item. False when the job has ended instead (gone, refused, or the model raised)."""
+    if job.is_gone:
+        job.end(EndState.CANCELLED, "client_gone")
+        return False
+    cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
+    cells[row + c.PREPROCESS_THREAD] = threading.get_native_id()
+    cells[row + c.PREPROCESS_STARTED] = now_ns()
+    began_cpu_ns = thread_cpu_ns()
+    try:
+        job.item = model.preprocess(job.payload)
+    except Exception as error:
+        end_with(job, error, "preprocess")
+        return False
+    finally:
+        cells[row + c.PREPROCESS_CPU] = thread_cpu_ns() - began_cpu_ns
+        cells[row + c.PREPROCESS_ENDED] = now_ns()
+    return True
+
+
+def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
+    """Model output to the answer's JSON; the job has ended afterwards, well or not."""
+    cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
+    cells[row + c.POSTPROCESS_THREAD] = threading.get_native_id()
+    cells[row + c.POSTPROCESS_STARTED] = now_ns()
+    began_cpu_ns = thread_cpu_ns()
+    try:
+        answer = model.postprocess(output)
+        cells[row + c.POSTPROCESS_CPU] = thread_cpu_ns() - began_cpu_ns
+        cells[row + c.POSTPROCESS_ENDED] = now_ns()
+        job.output = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+    except Exception as error:
+        end_with(job, error, "postprocess")
+        return
+    cells[row + c.SERIALISED] = now_ns()
+    job.end(EndState.OK)
+
+
+def end_with(job: Job, error: Exception, stage: str) -> None:
+    """The model's code raised: refused input is the client's fault, everything else the service's."""
+    if isinstance(error, InputRefused):
+        job.end(EndState.REFUSED, "input_refused", str(error))
+        return
+    _log.error("model raised in %s: %s: %s", stage, type(error).__name__, error)
+    job.end(EndState.FAILED, "model_error", f"the model raised {type(error).__name__} in {stage}: {error}")

@@ -1,0 +1,114 @@
+"""What does a model worker do? Take a batch, carry it through, hand the answers on; nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from perfkit.records import EndState
+from perfkit.serving.devices.device import Device
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.ledger import Ledger
+from perfkit.serving.server.batch_run import BatchIds, BatchRunner
+from perfkit.serving.server.dispatcher import Dispatcher, Taken
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.model import Model
+from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.stages import postprocess, preprocess
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all workers of a pipeline share."""
+
+    model: Model
+    device: Device
+    dispatcher: Dispatcher
+    outbox: Outbox
+    requests: Ledger
+    batches: Ledger
+    batch_ids: BatchIds
+    postprocess_pool: Pool[tuple[Job, Any]] | None
+    preprocesses_inline: bool
+    intra_op_threads: int
+    warm_up_sizes: tuple[int, ...]
+
+
+class Worker:
+    """One named thread with its own lane to the device."""
+
+    def __init__(self, name: str, bench: Bench) -> None:
+        self.ready: Future[int] = Future()  # the effective intra-op threads, or why the worker cannot start
+        self._bench = bench
+        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; `ready` tells how it went."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the worker has left; close the dispatcher first."""
+        self._thread.join()
+
+    def _live(self) -> None:
+        bench = self._bench
+        try:
+            lane = bench.device.open_lane(worker=self._thread.name, intra_op_threads=bench.intra_op_threads)
+            self._warm_up(lane)
+        except BaseException as error:  # reaches the owner through `ready`
+            self.ready.set_exception(error)
+            return
+        self.ready.set_result(lane.effective_threads())
+        runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
+        seat = bench.dispatcher.new_seat()
+        while (taken := bench.dispatcher.take(seat)) is not None:
+            self._serve(runner, taken)
+        lane.close()
+
+    def _warm_up(self, lane: Any) -> None:
+        model = self._bench.model
+        for size in self._bench.warm_up_sizes:
+            items = [model.preprocess(model.example()) for _ in range(size)]
+            outputs, _ = lane.run(model.predict, model.collate(items))
+            model.postprocess(model.split(outputs, size)[0])
+
+    def _serve(self, runner: BatchRunner, taken: Taken) -> None:
+        jobs = self._join(taken)
+        answered = runner.run(jobs, taken) if jobs else []
+        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
+        if ended_early:
+            self._bench.outbox.put(ended_early)
+        self._hand_on(answered)
+
+    def _join(self, taken: Taken) -> list[Job]:
+        """The jobs that join the batch, each stamped with when it did; those that ended are left out."""
+        bench = self._bench
+        joined: list[Job] = []
+        for job in taken.jobs:
+            if bench.preprocesses_inline:
+                if not preprocess(bench.model, bench.requests, job):
+                    continue
+                job.queued_ns = bench.requests.now_ns()
+            elif job.is_gone:
+                job.end(EndState.CANCELLED, "client_gone")
+                continue
+            cells = bench.requests.cells
+            cells[job.row + c.MODEL_QUEUED] = job.queued_ns
+            cells[job.row + c.BATCH_JOINED] = max(job.queued_ns, taken.free_ns)
+            joined.append(job)
+        return joined
+
+    def _hand_on(self, answered: list[tuple[Job, Any]]) -> None:
+        bench = self._bench
+        if bench.postprocess_pool is not None:
+            for pair in answered:
+                bench.requests.cells[pair[0].row + c.POSTPROCESS_QUEUED] = bench.requests.now_ns()
+                bench.postprocess_pool.put(pair)
+            return
+        for job, output in answered:
+            postprocess(bench.model, bench.requests, job, output)
+        if answered:
+            bench.outbox.put([job for job, _ in answered])
