@@ -1,0 +1,134 @@
+"""How does an image classifier load a service: heavy decoding before the model, heavy convolutions in it?
+
+The network has the shape of ResNet-18 (He et al. 2015, table 1) with seeded random weights. It is
+UNTRAINED: its cost is real, its classes mean nothing, and each answer says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from perfkit.serving.server.model import Collated
+from sample_models.jpeg import decode_jpeg, example_jpeg, jpeg_bytes
+from sample_models.seeded import normal, seeded_generator
+
+if TYPE_CHECKING:
+    from perfkit.serving.devices.device import Device
+
+SIDE = 224
+CLASSES = 1000
+_STAGE_WIDTHS = (64, 128, 256, 512)
+_BLOCKS_PER_STAGE = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Convolution:
+    """A convolution with its batch normalisation folded in: a scale in the weights, a shift in the bias."""
+
+    weight: Tensor
+    bias: Tensor
+    stride: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return functional.conv2d(x, self.weight, self.bias, self.stride, padding=self.weight.shape[2] // 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Block:
+    """Two convolutions and a way around them."""
+
+    first: _Convolution
+    second: _Convolution
+    around: _Convolution | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        kept = x if self.around is None else self.around(x)
+        return self.second(self.first(x).relu_()).add_(kept).relu_()
+
+
+class ResNet:
+    """A JPEG in, the likeliest of 1000 untrained classes out. Threads may share one instance after `load`."""
+
+    device: ClassVar[str] = "cpu"
+    payloads: ClassVar[str] = "images/images.jsonl"
+
+    _stem: _Convolution
+    _blocks: tuple[_Block, ...]
+    _head: tuple[Tensor, Tensor]
+
+    def load(self, device: Device, seed: int) -> None:
+        """Draw the weights from `seed`."""
+        generator = seeded_generator(seed)
+        self._stem = _convolution(3, _STAGE_WIDTHS[0], 7, 2, generator)
+        self._blocks = _blocks(generator)
+        deviation = 1 / _STAGE_WIDTHS[-1]  # small, or one class would take all of the probability
+        self._head = (normal((CLASSES, _STAGE_WIDTHS[-1]), deviation, generator), torch.zeros(CLASSES))
+
+    def preprocess(self, payload: Any) -> NDArray[np.float32]:
+        """Decode a base64 JPEG to a normalised square; raises InputRefused for anything that is not one."""
+        return decode_jpeg(jpeg_bytes(payload), SIDE)
+
+    def collate(self, items: Sequence[NDArray[np.float32]]) -> Collated:
+        """All pictures as one tensor; a pixel is the unit of work, and none is padding."""
+        inputs = torch.from_numpy(np.stack(items))
+        units = len(items) * SIDE * SIDE
+        return Collated(inputs=inputs, size=len(items), units=units, padded_units=units, nbytes=inputs.nbytes)
+
+    def predict(self, inputs: Tensor) -> Tensor:
+        """Probabilities of the classes, one row a picture."""
+        with torch.inference_mode():
+            # With the channels last, torch's convolutions need not rearrange each layer's input.
+            x = self._stem(inputs.contiguous(memory_format=torch.channels_last)).relu_()
+            x = functional.max_pool2d(x, 3, stride=2, padding=1)
+            for block in self._blocks:
+                x = block(x)
+            return functional.linear(x.mean((2, 3)), *self._head).softmax(1)
+
+    def split(self, outputs: Tensor, size: int) -> Sequence[NDArray[np.float32]]:
+        """One row a picture, without a copy."""
+        return list(np.asarray(outputs)[:size])
+
+    def postprocess(self, output: NDArray[np.float32]) -> dict[str, Any]:
+        """The likeliest class and its probability, marked as untrained."""
+        best = int(output.argmax())
+        return {"class": best, "score": round(float(output[best]), 6), "trained": False}
+
+    def example(self) -> str:
+        """A small grey picture."""
+        return example_jpeg()
+
+
+def _blocks(generator: Generator) -> tuple[_Block, ...]:
+    blocks: list[_Block] = []
+    inputs = _STAGE_WIDTHS[0]
+    for width in _STAGE_WIDTHS:
+        for _ in range(_BLOCKS_PER_STAGE):
+            blocks.append(_block(inputs, width, generator))
+            inputs = width
+    return tuple(blocks)
+
+
+def _block(inputs: int, width: int, generator: Generator) -> _Block:
+    """A block that changes the width also halves the picture, so that its way around needs a convolution too."""
+    stride = 1 if inputs == width else 2
+    return _Block(
+        _convolution(inputs, width, 3, stride, generator),
+        _convolution(width, width, 3, 1, generator),
+        None if inputs == width else _convolution(inputs, width, 1, stride, generator),
+    )
+
+
+def _convolution(inputs: int, outputs: int, side: int, stride: int, generator: Generator) -> _Convolution:
+    # He et al. 2015, "Delving deep into rectifiers", eq. 10: keeps the variance from layer to layer.
+    deviation = math.sqrt(2 / (inputs * side * side))
+    weight = normal((outputs, inputs, side, side), deviation, generator)
+    return _Convolution(weight.contiguous(memory_format=torch.channels_last), torch.zeros(outputs), stride)
