@@ -1,0 +1,101 @@
+"""How does a table become Parquet and come back with its integers, nulls and extra columns intact?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfkit.errors import ArchiveError
+from perfkit.measuring.archive.format import TABLES, TableFormat
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_INTEGER_NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+MAX_CELLS = 1 << 31
+"""A table above this (16 GiB of integers) was not written by a run; a small file can claim any size."""
+
+
+def to_arrow(name: str, frame: DataFrame) -> Any:
+    """The frame as an Arrow table in the format's columns, extra ones behind; raises ArchiveError."""
+    import pyarrow
+
+    table = _format_of(name)
+    columns = {column: _arrow_column(table, column, frame) for column in table.columns}
+    for column in frame.columns:
+        if column not in columns:
+            columns[str(column)] = _arrow_column(table, column, frame)
+    return pyarrow.table(columns)
+
+
+def write_table(arrow: Any, path: Path) -> None:
+    """Write an Arrow table as Parquet; raises OSError as Python's own files do."""
+    from pyarrow import parquet
+
+    with open(path, "xb") as file:
+        parquet.write_table(arrow, file, compression="zstd")
+
+
+def needed_bytes(arrows: Mapping[str, Any]) -> int:
+    """What some tables take as Parquet, found by writing them to nowhere."""
+    import pyarrow
+    from pyarrow import parquet
+
+    total = 0
+    for arrow in arrows.values():
+        sink = pyarrow.MockOutputStream()
+        parquet.write_table(arrow, sink, compression="zstd")
+        total += sink.size()
+    return total
+
+
+def read_table(data: bytes, where: Path) -> DataFrame:
+    """A Parquet file's bytes as a frame with nullable integers; raises ArchiveError."""
+    import pandas
+    import pyarrow
+    from pyarrow import parquet
+
+    integers = {getattr(pyarrow, name)(): _nullable(pandas, name) for name in _INTEGER_NAMES}
+    try:
+        file = parquet.ParquetFile(pyarrow.BufferReader(data))
+        cells = file.metadata.num_rows * file.metadata.num_columns
+        if cells > MAX_CELLS:
+            raise ArchiveError(f"{where} claims {cells} cells, at most {MAX_CELLS} are read; do not trust this folder")
+        frame: DataFrame = file.read().to_pandas(types_mapper=integers.get, ignore_metadata=True)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise ArchiveError(f"{where} is no whole Parquet file ({error}); restore it from a copy") from error
+    return frame
+
+
+def _nullable(pandas: Any, name: str) -> Any:
+    return pandas.api.types.pandas_dtype(name.replace("int", "Int").replace("u", "U"))
+
+
+def _format_of(name: str) -> TableFormat:
+    if name not in TABLES:
+        raise ArchiveError(f"a run has no table {name!r}; it has {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def _arrow_column(table: TableFormat, column: str, frame: DataFrame) -> Any:
+    import pyarrow
+
+    kind = table.columns.get(column)
+    wanted = {"integer": pyarrow.int64(), "number": pyarrow.float64(), "text": pyarrow.string()}.get(kind or "")
+    if column not in frame.columns:
+        if column in table.keys:
+            raise ArchiveError(f"table {table.name} came without {column}; every row needs it")
+        return pyarrow.nulls(len(frame), wanted)
+    try:
+        values = pyarrow.Array.from_pandas(frame[column])
+        values = values if wanted is None else values.cast(wanted)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise ArchiveError(
+            f"column {column} of table {table.name} cannot be saved as {kind or 'one type'}: {error}"
+        ) from error
+    if column in table.keys and values.null_count:
+        raise ArchiveError(
+            f"column {column} of table {table.name} lacks {values.null_count} values; every row needs one"
+        )
+    return values
