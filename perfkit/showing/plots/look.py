@@ -1,0 +1,79 @@
+"""What do all pictures share: colours, template, safe labels, and the unit of a latency axis?"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+import plotly.graph_objects as go
+
+from perfkit.units import is_absent
+
+BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW = COLORS = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#d55e00",
+    "#56b4e9",
+    "#f0e442",
+)
+"""Okabe and Ito's colours: the common kinds of colour blindness keep them apart."""
+GREY = "#9aa0a6"
+INK = "#808080"
+"""Text where no page gives a colour: legible on white and on black. chart.js replaces it by the page's own."""
+
+_AXIS = {
+    "gridcolor": "rgba(128,128,128,0.2)",
+    "zeroline": False,
+    "ticks": "outside",
+    "ticklen": 4,
+    "title": {"standoff": 8},
+}
+_TEMPLATE = go.layout.Template(
+    layout={
+        "colorway": COLORS,
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 70, "r": 24, "t": 64, "b": 60},
+        "title": {"x": 0, "xref": "paper", "xanchor": "left", "font": {"size": 16}},
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "left", "x": 0},
+        "hoverlabel": {"align": "left"},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+    }
+)
+
+
+def dressed(figure: go.Figure, title: str, simulated: bool, height: int) -> go.Figure:
+    """The figure with perfkit's template, its title and a fixed height; simulated figures say so in the title."""
+    return figure.update_layout(template=_TEMPLATE, title_text=titled(title, simulated), height=height)
+
+
+def titled(title: str, simulated: bool) -> str:
+    """A title as plotly shows it: plain text, and "(simulated)" when the figures are not from a real device."""
+    return f"{plain(title)} (simulated)" if simulated else plain(title)
+
+
+def plain(text: object) -> str:
+    """A label that plotly shows letter by letter: its own small HTML has no effect."""
+    return html.escape(str(text), quote=False)
+
+
+def lines(*parts: str) -> str:
+    """Hover text of several lines, each shown letter by letter; empty ones are left out."""
+    return "<br>".join(plain(part) for part in parts if part)
+
+
+def latency_unit(seconds: Iterable[float | None]) -> tuple[float, str]:
+    """The factor from seconds and the unit in which an axis up to the largest of these reads best."""
+    top = max((value for value in seconds if value is not None and not is_absent(value)), default=0.0)
+    if top >= 10:
+        return 1.0, "s"
+    return (1e3, "ms") if top >= 1e-3 else (1e6, "µs")
+
+
+def scaled(values: Iterable[float | None], factor: float) -> list[float | None]:
+    """Values on the axis; absent stays absent (a gap, never a zero)."""
+    return [None if value is None or is_absent(value) else value * factor for value in values]

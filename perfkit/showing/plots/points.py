@@ -1,0 +1,70 @@
+"""How do the points of `perfkit scan --json` become rows of a table, and settings places on an axis?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from perfkit.errors import ConfigError
+
+Point = Mapping[str, Any]
+Points = Sequence[Point] | Mapping[str, Sequence[Point]]
+"""One series of points, or several by their label (for example two payload sets)."""
+
+QUANTILES = ("p50", "p95", "p99")
+_SPREAD = 4.0  # from this ratio of largest to smallest on, equal factors get equal distances
+
+
+def labelled(points: Points) -> Iterator[tuple[str, Point]]:
+    """Every point with the label of its series; "" when there is but one."""
+    series = points if isinstance(points, Mapping) else {"": points}
+    for label, members in series.items():
+        for point in members:
+            yield label, point
+
+
+def setting_of(point: Point, varied: str) -> Any:
+    """The value that this point has for the varied setting; a bare name finds a dotted one."""
+    values: Mapping[str, Any] = point["varied"]
+    if varied in values:
+        return values[varied]
+    tails = [name for name in values if name.endswith(f".{varied}") or varied.endswith(f".{name}")]
+    if len(tails) == 1:
+        return values[tails[0]]
+    raise ConfigError(f"the point varies {', '.join(values) or 'nothing'}, not {varied}; name one that it varies")
+
+
+def quantile_columns(point: Point, quantile: str) -> dict[str, Any]:
+    """`p99_s`, `p99_low_s`, `p99_high_s`, `p99_needs_s` of a point; absent stays None."""
+    figures = (point.get("latency_s") or {}).get(quantile) or {}
+    names = {"value": "s", "low": "low_s", "high": "high_s", "needs_s": "needs_s"}
+    return {f"{quantile}_{name}": figures.get(key) for key, name in names.items()}
+
+
+def places(settings: Iterable[Any]) -> dict[Any, float]:
+    """Where each setting stands on the axis: by factors of two when they spread widely, else one step apart."""
+    distinct = list(dict.fromkeys(settings))
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct):
+        return {value: float(at) for at, value in enumerate(distinct)}
+    distinct.sort()
+    if distinct and distinct[0] > 0 and distinct[-1] / distinct[0] >= _SPREAD:
+        return {value: math.log2(value) for value in distinct}
+    return {value: float(at) for at, value in enumerate(distinct)}
+
+
+def place_of(value: float, known: Mapping[float, float]) -> float:
+    """The place of any number on such an axis, between its neighbours' places; outside it stays at the end."""
+    values = sorted(known)
+    if value <= values[0]:
+        return known[values[0]]
+    for left, right in itertools.pairwise(values):
+        if value <= right:
+            return known[left] + (known[right] - known[left]) * (value - left) / (right - left)
+    return known[values[-1]]
+
+
+def setting_text(value: Any) -> str:
+    """A setting as an axis label: 0.002 -> `0.002`, 8 -> `8`."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

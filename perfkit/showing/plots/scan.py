@@ -1,0 +1,142 @@
+"""How do throughput and latency change with a setting, and where is the knee?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from perfkit.showing.plots.look import BLUE, COLORS, GREEN, GREY, ORANGE, VERMILION, dressed, latency_unit, plain
+from perfkit.showing.plots.marks import Mark, add_grade_keys, add_mark
+from perfkit.showing.plots.points import (
+    QUANTILES,
+    Points,
+    labelled,
+    place_of,
+    places,
+    quantile_columns,
+    setting_of,
+    setting_text,
+)
+from perfkit.units import is_absent
+
+if TYPE_CHECKING:
+    import pandas
+
+_DASHES = {"p50": "dot", "p95": "dash", "p99": "solid"}
+_QUANTILE_COLORS = {"p50": GREEN, "p95": ORANGE, "p99": VERMILION}
+_HEIGHT = 580
+_LOG_FROM = 30.0  # ratio of largest to smallest latency from which a linear axis would flatten the small ones
+
+
+def scan_table(points: Points, varied: str) -> pandas.DataFrame:
+    """One row a point: setting and its place on the axis, throughput and quantiles with their ends, grade, reasons."""
+    import pandas
+
+    rows = [_row(label, point, varied) for label, point in labelled(points)]
+    place = places(row["setting"] for row in rows)
+    for row in rows:
+        row["place"] = place[row["setting"]]
+    order = {label: at for at, label in enumerate(dict.fromkeys(row["series"] for row in rows))}
+    rows.sort(key=lambda row: (order[row["series"]], row["place"]))
+    return pandas.DataFrame(rows)
+
+
+def _row(label: str, point: Mapping[str, Any], varied: str) -> dict[str, Any]:
+    throughput = point.get("throughput_rps") or {}
+    row = {
+        "series": label,
+        "setting": setting_of(point, varied),
+        "throughput_rps": throughput.get("value"),
+        "throughput_low_rps": throughput.get("low"),
+        "throughput_high_rps": throughput.get("high"),
+    }
+    for quantile in QUANTILES:
+        row |= quantile_columns(point, quantile)
+    return row | {
+        "requests": point.get("requests"),
+        "grade": point["grade"],
+        "reasons": "; ".join(str(reason) for reason in point.get("reasons") or ()),
+        "simulated": bool(point.get("simulated", False)),
+    }
+
+
+def plot_scan(
+    table: pandas.DataFrame, varied: str, *, knee: Mapping[str, Any] | None = None, title: str = "Scan"
+) -> go.Figure:
+    """Throughput above latency over the varied setting, from `scan_table`. `knee` is one, or one a series by label."""
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.45, 0.55])
+    factor, unit = latency_unit([*table["p99_s"], *table["p99_low_s"], *table["p50_s"]])
+    several = table["series"].nunique() > 1
+    for at, label in enumerate(table["series"].unique()):
+        rows = table[table["series"] == label]
+        color = COLORS[at % len(COLORS)] if several else BLUE
+        before = f"{label}: " if several else ""
+        rate = Mark(
+            stem="throughput", unit="rps", factor=1.0, name=f"{before}throughput", color=color, dash="solid", panel=1
+        )
+        add_mark(figure, rows, rate)
+        for quantile in QUANTILES:
+            hue = color if several else _QUANTILE_COLORS[quantile]
+            name, dash = f"{before}{quantile.upper()}", _DASHES[quantile]
+            add_mark(
+                figure, rows, Mark(stem=quantile, unit="s", factor=factor, name=name, color=hue, dash=dash, panel=2)
+            )
+    add_grade_keys(figure, set(table["grade"]))
+    _add_knees(figure, table, knee)
+    _dress_axes(figure, table, varied, unit)
+    return dressed(figure, title, bool(table["simulated"].any()), _HEIGHT)
+
+
+def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, Any] | None) -> None:
+    """A line at each knee and a band over its interval, across both panels."""
+    known = dict(zip(table["setting"], table["place"], strict=True))
+    if not knee or not all(isinstance(setting, int | float) for setting in known):
+        return
+    by_label = {"": knee} if "setting" in knee else knee
+    labels = list(dict.fromkeys(table["series"]))
+    for at, (label, one) in enumerate(by_label.items()):
+        if one is None:
+            continue
+        color = COLORS[labels.index(label) % len(COLORS)] if label in labels and len(labels) > 1 else GREY
+        low, at_knee, high = (place_of(one[key], known) for key in ("low", "setting", "high"))
+        band = {"x0": low, "x1": high, "fillcolor": color, "opacity": 0.13, "line_width": 0, "layer": "below"}
+        figure.add_vrect(row="all", col=1, **band)
+        figure.add_vline(x=at_knee, row="all", col=1, line={"color": color, "width": 1.5, "dash": "dashdot"})
+        text = f"{label + ' ' if label else ''}knee {setting_text(one['setting'])}"
+        ends = f"{setting_text(one['low'])} to {setting_text(one['high'])}"
+        figure.add_annotation(
+            x=at_knee,
+            y=1,
+            yref="y domain",
+            yanchor="top",
+            yshift=-16 * at,
+            xanchor="left",
+            showarrow=False,
+            text=plain(f" {text} ({ends})"),
+        )
+
+
+def _dress_axes(figure: go.Figure, table: pandas.DataFrame, varied: str, unit: str) -> None:
+    texts = tick_texts(table)
+    margin = 0.08 * (max(texts) - min(texts)) or 0.5
+    ends = [min(texts) - margin, max(texts) + margin]
+    figure.update_xaxes(range=ends, tickvals=list(texts), ticktext=list(texts.values()))
+    figure.update_xaxes(title_text=plain(varied), row=2, col=1)
+    figure.update_yaxes(title_text="throughput (req/s)", rangemode="tozero", row=1, col=1)
+    smallest, largest = table["p50_s"].min(), table[["p99_s", "p99_low_s", "p95_s"]].max().max()
+    is_wide = smallest > 0 and largest / smallest > _LOG_FROM
+    scale = {"type": "log", "dtick": "D1"} if is_wide else {"rangemode": "tozero"}
+    figure.update_yaxes(title_text=f"latency ({unit})", row=2, col=1, **scale)
+
+
+def tick_texts(table: pandas.DataFrame) -> dict[float, str]:
+    """Place -> the setting's text; under one without any figure stands the grade, so that the gap explains itself."""
+    texts: dict[float, str] = {}
+    for row in table.to_dict("records"):
+        series = f" ({row['series']})" if row["series"] else ""
+        gap = f"<br>{plain(row['grade'] + series)}" if is_absent(row["throughput_rps"]) else ""
+        texts[row["place"]] = texts.get(row["place"], plain(setting_text(row["setting"]))) + gap
+    return dict(sorted(texts.items()))
