@@ -1,0 +1,146 @@
+"""How does a model run on the host's own processors, with the thread limits really in force?
+
+Nothing is copied: the model computes where its inputs lie, inside the call. Torch is touched only
+when the model has imported it. Its thread limit does not reach a thread that exists or starts
+later, and inference mode belongs to one thread, so both are set again inside every worker.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from perfkit.clock import REAL_CLOCK, Clock
+from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, Span
+from perfkit.serving.devices.lane import Lane
+from perfkit.serving.devices.memory import MemoryAccount
+
+
+class _Worker(threading.local):
+    """The calling thread's torch state."""
+
+    intra_op_threads = 1
+    inference_mode: Any = None  # entered context, left on the same thread
+
+
+class CpuStream:
+    """Work on a processor is done when its call returns, so a stream only knows whether torch is set up."""
+
+    __slots__ = ("is_set_up",)
+
+    def __init__(self) -> None:
+        self.is_set_up = False
+
+
+class CpuEvent:
+    """A host instant; 0 = empty."""
+
+    __slots__ = ("at_ns",)
+
+    def __init__(self) -> None:
+        self.at_ns = 0
+
+
+class CpuDevice:
+    """The host's processors behind the device protocol. Safe from several threads."""
+
+    name = "cpu"
+    is_simulated = False
+    has_copies = False
+
+    def __init__(self, clock: Clock = REAL_CLOCK) -> None:
+        self.clock = clock
+        self._now_ns = clock.now_ns
+        self._account = MemoryAccount()
+        self._worker = _Worker()
+
+    def prepare(self, intra_op_threads: int) -> None:
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.set_num_threads(intra_op_threads)
+
+    def enter_worker(self, intra_op_threads: int) -> None:
+        self._worker.intra_op_threads = intra_op_threads
+        self._set_torch_up()
+
+    def leave_worker(self) -> None:
+        if self._worker.inference_mode is not None:
+            self._worker.inference_mode.__exit__(None, None, None)
+            self._worker.inference_mode = None
+
+    def effective_threads(self) -> int:
+        torch = sys.modules.get("torch")
+        return 1 if torch is None else int(torch.get_num_threads())
+
+    def stream(self, priority: int = 0) -> CpuStream:
+        return CpuStream()
+
+    def event(self) -> CpuEvent:
+        return CpuEvent()
+
+    def record(self, event: CpuEvent, stream: CpuStream) -> None:
+        event.at_ns = self._now_ns()
+
+    def wait(self, stream: CpuStream, event: CpuEvent) -> None:
+        """Nothing to do: whatever was recorded has happened."""
+
+    def synchronize(self, event: CpuEvent) -> None:
+        """Nothing to do: whatever was recorded has happened."""
+
+    def instant_ns(self, event: CpuEvent) -> int:
+        return event.at_ns
+
+    def elapsed_ns(self, start: CpuEvent, end: CpuEvent) -> int:
+        if not start.at_ns or not end.at_ns:
+            raise DeviceMisuse("an event is empty; record both before asking for the time between them")
+        return end.at_ns - start.at_ns
+
+    def buffer(self, nbytes: int, is_pinned: bool = False) -> Buffer:
+        return self._account.take(Buffer(nbytes=nbytes, is_pinned=is_pinned, storage=bytearray(nbytes)))
+
+    def free(self, buffer: Buffer) -> None:
+        self._account.give_back(buffer)
+
+    def copy_in(self, data: Any, nbytes: int, stream: CpuStream, span: Span, staging: Buffer | None = None) -> Any:
+        span.started.at_ns = span.ended.at_ns = 0
+        return data
+
+    def copy_out(self, outputs: Any, stream: CpuStream, span: Span) -> Any:
+        span.started.at_ns = span.ended.at_ns = 0
+        return outputs
+
+    def run(self, call: Callable[[Any], Any], inputs: Any, stream: CpuStream, span: Span) -> Any:
+        if not stream.is_set_up:
+            stream.is_set_up = self._set_torch_up()
+        span.started.at_ns = self._now_ns()
+        outputs = call(inputs)
+        span.ended.at_ns = self._now_ns()
+        return outputs
+
+    def memory(self) -> Memory:
+        return self._account.memory()
+
+    def stats(self) -> dict[str, float]:
+        return {"device_allocated_bytes": float(self._account.memory().allocated_bytes)}
+
+    def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
+        return Lane(self, worker, intra_op_threads)
+
+    def close(self) -> None:
+        """Nothing to give back: buffers are the host's memory."""
+
+    def _set_torch_up(self) -> bool:
+        """Limit torch in the calling thread; False as long as nobody has imported it.
+
+        A model may import it as late as in its first call, so a stream asks until it is there.
+        """
+        torch = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "inference_mode"):
+            return False
+        if self._worker.inference_mode is None:
+            torch.set_num_threads(self._worker.intra_op_threads)
+            self._worker.inference_mode = torch.inference_mode()
+            self._worker.inference_mode.__enter__()
+        return True

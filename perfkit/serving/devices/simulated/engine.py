@@ -1,0 +1,154 @@
+"""Which of the operations that wait at an engine starts next, and how long has the engine been busy?
+
+An engine serves as many operations at once as it has slots (None = all at once, a pure delay) and
+never interrupts one. It knows no clock: the timeline tells it what has become ready and what ended.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from dataclasses import dataclass
+
+from perfkit.errors import ConfigError
+
+FIFO = "fifo"
+RANDOM = "random"
+POLICIES = (FIFO, RANDOM)
+_INTERVALS_KEPT = 4096  # what the utilisation view may look back on; older ones live on in the totals
+
+
+class Stream:
+    """Operations submitted to one stream run in order. `tail` is the last one; owned by the timeline."""
+
+    __slots__ = ("awaited", "priority", "tail")
+
+    def __init__(self, priority: int = 0) -> None:
+        self.priority = priority  # the smaller starts first, as in CUDA
+        self.tail: Operation | None = None
+        self.awaited: list[Operation] = []  # what the next operation must wait for besides the tail
+
+
+class Operation:
+    """One piece of work on one engine. `started_ns` and `ended_ns` are None until it starts."""
+
+    __slots__ = (
+        "blockers", "duration_ns", "ended_ns", "engine", "followers",
+        "open_blockers", "priority", "started_ns", "submitted_ns", "tag",
+    )  # fmt: skip
+
+    def __init__(self, engine: Engine, duration_ns: int, priority: int, submitted_ns: int) -> None:
+        self.engine = engine
+        self.duration_ns = duration_ns
+        self.priority = priority
+        self.submitted_ns = submitted_ns
+        self.started_ns: int | None = None
+        self.ended_ns: int | None = None  # known from the start on, since nothing is interrupted
+        self.blockers: tuple[Operation, ...] = ()
+        self.open_blockers = 0
+        self.followers: list[Operation] | None = None
+        self.tag: int | None = None  # the owner's mark; the timeline only carries it
+
+    def has_ended(self, now_ns: int) -> bool:
+        """Whether the operation is over at an instant up to which the timeline has advanced."""
+        return self.ended_ns is not None and self.ended_ns <= now_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """What an engine is: its slots (None = unlimited) and who goes first among equals."""
+
+    slots: int | None = 1
+    policy: str = FIFO
+
+    def __post_init__(self) -> None:
+        if self.slots is not None and self.slots < 1:
+            raise ConfigError(f"slots is {self.slots}; an engine takes 1 or more (none = unlimited)")
+        if self.policy not in POLICIES:
+            raise ConfigError(f"policy is {self.policy!r}; it takes one of {', '.join(POLICIES)}")
+
+
+class Engine:
+    """The queue before an engine and what runs on it. Not thread-safe: the timeline's owner guards it."""
+
+    def __init__(self, spec: EngineSpec, rng: random.Random) -> None:
+        self.is_delay = spec.slots is None
+        self.free_slots = spec.slots or 0
+        self.running: list[Operation] = []
+        self.work_ns = 0  # summed durations of all operations started
+        self.covered_ns = 0  # time with at least one operation, counted up to covered_until_ns
+        self.covered_until_ns = 0
+        self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)
+        self._is_random = spec.policy == RANDOM
+        self._rng = rng
+        self._waiting: list[tuple[int, int, Operation]] = []
+        self._arrivals = 0
+
+    def enqueue(self, operation: Operation) -> None:
+        """Take an operation that may start now; among equal priorities arrival decides (policy fifo)."""
+        self._arrivals += 1
+        entry = (operation.priority, self._arrivals, operation)
+        if self._is_random:
+            self._waiting.append(entry)
+        else:
+            heapq.heappush(self._waiting, entry)
+
+    def take_next(self) -> Operation | None:
+        """The waiting operation that starts now, if there is one and a slot is free."""
+        waiting = self._waiting
+        if not waiting or not (self.free_slots or self.is_delay):
+            return None
+        if not self._is_random:
+            return heapq.heappop(waiting)[2]
+        chosen = int(self._rng.random() * len(waiting))
+        waiting[chosen], waiting[-1] = waiting[-1], waiting[chosen]
+        return waiting.pop()[2]
+
+    def begin(self, operation: Operation, at_ns: int) -> int:
+        """Start an operation; the instant at which it will end."""
+        ended_ns = at_ns + operation.duration_ns
+        operation.started_ns = at_ns
+        operation.ended_ns = ended_ns
+        self.work_ns += operation.duration_ns
+        if not self.is_delay:
+            self.free_slots -= 1
+            self.running.append(operation)
+            self._cover(at_ns, ended_ns)
+        return ended_ns
+
+    def release(self, operation: Operation) -> None:
+        """An operation has ended: its slot is free again."""
+        if not self.is_delay:
+            self.free_slots += 1
+            self.running.remove(operation)
+
+    def busy_ns(self, now_ns: int) -> int:
+        """Summed busy time up to now; two operations side by side count twice."""
+        return self.work_ns - sum(
+            max(0, operation.duration_ns + (operation.started_ns or 0) - now_ns) for operation in self.running
+        )
+
+    def wait_bound_ns(self, operation: Operation, ready_ns: int) -> int:
+        """An instant before which an operation, ready at an instant, can not start here."""
+        if self.is_delay or self.free_slots or not self.running:
+            return ready_ns
+        free_ns = min(running.ended_ns or 0 for running in self.running)
+        return max(ready_ns, free_ns + self._ahead_ns(operation))
+
+    def _ahead_ns(self, operation: Operation) -> int:
+        """Work that surely runs before a waiting operation; 0 where that is not certain."""
+        if self._is_random or len(self.running) > 1:
+            return 0
+        entry = next((entry for entry in self._waiting if entry[2] is operation), None)
+        if entry is None:
+            return 0
+        return sum(other[2].duration_ns for other in self._waiting if other[:2] < entry[:2])
+
+    def _cover(self, started_ns: int, ended_ns: int) -> None:
+        """Count [started, ended) once where operations overlap; starts come in order of time."""
+        fresh_ns = ended_ns - max(started_ns, self.covered_until_ns)
+        if fresh_ns > 0:
+            self.intervals.append((max(started_ns, self.covered_until_ns), ended_ns))
+            self.covered_ns += fresh_ns
+            self.covered_until_ns = ended_ns
