@@ -91,9 +91,9 @@ def test_a_run_is_found_by_id_folder_name_or_unique_prefix(shelf):
     assert find_run(shelf, "20250103-b").path == shelf / "new"
     assert find_run(shelf, "old").id == "20250101-a"
     assert find_run(shelf, "20250102").path == shelf / "scan"
-    with pytest.raises(ConfigError, match="3 runs in .* match '2025010'; take one of: 20250103-b, 2025"):
+    with pytest.raises(ConfigError, match=r"3 runs in .* match '2025010'; take one of: 20250103-b, 2025"):
         find_run(shelf, "2025010")
-    with pytest.raises(ConfigError, match="no run in .* matches 'x'; take one of: 20250103-b"):
+    with pytest.raises(ConfigError, match=r"no run in .* matches 'x'; take one of: 20250103-b"):
         find_run(shelf, "x")
-    with pytest.raises(ConfigError, match="no run in .* matches ''"):
+    with pytest.raises(ConfigError, match=r"no run in .* matches ''"):
         find_run(shelf, "")
