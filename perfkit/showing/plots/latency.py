@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from perfkit.showing.plots.look import COLORS, dressed, latency_unit, lines, plain
-from perfkit.units import format_duration, format_percent
+from perfkit.units import format_duration, format_number, format_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +22,7 @@ _HEIGHT = 440
 def latency_table(latencies_s: Mapping[str, Sequence[float]]) -> pandas.DataFrame:
     """Order statistics of each series on a scale that stretches the tail: `quantile_ratio`, `latency_s`, `count`.
 
-    The last row is the largest latency, at 1 - 1/n: the sample says nothing beyond it.
+    The k-th smallest of n stands at (k - 0.5)/n (Hazen); the sample says nothing beyond its largest.
     """
     import pandas
 
@@ -31,8 +31,14 @@ def latency_table(latencies_s: Mapping[str, Sequence[float]]) -> pandas.DataFram
         ordered = sorted(values)
         count = len(ordered)
         for rank in _ranks(count):
-            share = 1 - 1 / count if rank == count else rank / count
-            rows.append({"series": label, "quantile_ratio": share, "latency_s": ordered[rank - 1], "count": count})
+            rows.append(
+                {
+                    "series": label,
+                    "quantile_ratio": (rank - 0.5) / count,
+                    "latency_s": ordered[rank - 1],
+                    "count": count,
+                }
+            )
     return pandas.DataFrame(rows, columns=["series", "quantile_ratio", "latency_s", "count"])
 
 
@@ -53,7 +59,7 @@ def plot_latency(
     factor, unit = latency_unit(table["latency_s"])
     for at, label in enumerate(table["series"].unique()):
         rows = table[table["series"] == label]
-        count = f"{rows['count'].iloc[0]:.0f} requests"
+        count = f"{format_number(rows['count'].iloc[0])} requests"
         figure.add_scatter(
             x=[_nines(share) for share in rows["quantile_ratio"]],
             y=(rows["latency_s"] * factor).tolist(),
@@ -70,7 +76,7 @@ def plot_latency(
             hoverinfo="text",
         )
     shown = [share for share in _TICKS if not len(table) or share <= table["quantile_ratio"].max()]
-    texts = [format_percent(share).replace(" ", "") for share in shown]
+    texts = [f"{share * 100:g} %" for share in shown]
     figure.update_xaxes(
         title_text="share of requests within", tickvals=[_nines(share) for share in shown], ticktext=texts
     )

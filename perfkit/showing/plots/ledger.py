@@ -59,25 +59,29 @@ _BAR_HEIGHT, _FRAME_HEIGHT = 34, 190
 
 
 def ledger_table(points: Points, varied: str) -> pandas.DataFrame:
-    """One row a point and stage that took time: `mean_s`, its share of the point's sum, and the bar it belongs to."""
+    """One row a point and stage that took time: `mean_s` and its share of the point's sum.
+
+    A point without a ledger keeps one row with no stage, so that its bar is seen to be missing.
+    """
     import pandas
 
     members = list(labelled(points))
     place = places(setting_of(point, varied) for _, point in members)
     rows = []
     for label, point in members:
-        stages = {stage: point.get("stages_s", {}).get(stage) or 0.0 for stage in STAGES}
-        total = sum(stages.values())
         setting = setting_of(point, varied)
         bar = {"series": label, "setting": setting, "place": place[setting], "grade": point["grade"]}
         bar |= {"simulated": bool(point.get("simulated", False))}
-        rows += [
-            bar | {"stage": stage, "mean_s": mean, "share_ratio": mean / total}
-            for stage, mean in stages.items()
-            if mean > 0
-        ]
+        rows += [bar | stage for stage in _stage_rows(point.get("stages_s") or {})]
     columns = ["series", "setting", "place", "grade", "simulated", "stage", "mean_s", "share_ratio"]
-    return pandas.DataFrame(rows, columns=columns)
+    return pandas.DataFrame(rows, columns=columns).astype({"mean_s": "float64", "share_ratio": "float64"})
+
+
+def _stage_rows(means: Mapping[str, float | None]) -> list[dict[str, Any]]:
+    taken = {stage: mean for stage in STAGES if (mean := means.get(stage) or 0.0) > 0}
+    total = sum(taken.values())
+    rows = [{"stage": stage, "mean_s": mean, "share_ratio": mean / total} for stage, mean in taken.items()]
+    return rows or [{"stage": "", "mean_s": None, "share_ratio": None}]
 
 
 def plot_ledger(table: pandas.DataFrame, varied: str, *, title: str = "") -> go.Figure:
@@ -104,13 +108,15 @@ def plot_ledger(table: pandas.DataFrame, varied: str, *, title: str = "") -> go.
             hovertext=rows["hover"].tolist(),
             hoverinfo="text",
         )
-    figure.update_yaxes(categoryorder="array", categoryarray=list(bars.values()), autorange="reversed", automargin=True)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=list(bars.values()), range=[len(bars) - 0.5, -0.5], automargin=True
+    )
     figure.update_xaxes(title_text=f"mean time in each stage ({unit}); hatched = waiting", rangemode="tozero")
     dressed(
         figure, title or f"Ledger by {varied}", bool(table["simulated"].any()), _FRAME_HEIGHT + _BAR_HEIGHT * len(bars)
     )
-    legend = {"orientation": "v", "x": 1.01, "y": 1, "yanchor": "top", "traceorder": "normal"}
-    return figure.update_layout(barmode="stack", bargap=0.28, legend=legend, margin_l=20)
+    legend = {"orientation": "v", "yref": "paper", "x": 1.01, "y": 1, "yanchor": "top", "traceorder": "normal"}
+    return figure.update_layout(barmode="stack", bargap=0.28, legend=legend, margin={"l": 20, "b": 60})
 
 
 def _bar_names(table: pandas.DataFrame, varied: str) -> dict[tuple[str, Any], str]:
@@ -127,6 +133,7 @@ def _bar_names(table: pandas.DataFrame, varied: str) -> dict[tuple[str, Any], st
 
 def _segments(table: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
     """What each bar is stacked from: stage (or `other`) -> series, setting, mean_s and hover text."""
+    table = table[table["stage"] != ""]
     peak = table.groupby("stage")["share_ratio"].max()
     hover = [_stage_text(row) for row in table.to_dict("records")]
     segment = table["stage"].where(table["stage"].map(peak) >= _SMALL_RATIO, OTHER)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from perfkit.units import is_absent
 
 BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW = COLORS = (
-    "#0072b2",
+    "#2b8cce",
     "#e69f00",
     "#009e73",
     "#cc79a7",
@@ -18,7 +18,7 @@ BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW = COLORS = (
     "#56b4e9",
     "#f0e442",
 )
-"""Okabe and Ito's colours: the common kinds of colour blindness keep them apart."""
+"""Okabe and Ito's colours, the blue lighter so that it reads on dark paper too: colour blindness keeps them apart."""
 GREY = "#9aa0a6"
 INK = "#808080"
 """Text where no page gives a colour: legible on white and on black. chart.js replaces it by the page's own."""
@@ -36,9 +36,9 @@ _TEMPLATE = go.layout.Template(
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 70, "r": 24, "t": 64, "b": 60},
+        "margin": {"l": 70, "r": 24, "t": 64, "b": 100},
         "title": {"x": 0, "xref": "paper", "xanchor": "left", "font": {"size": 16}},
-        "legend": {"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "left", "x": 0},
+        "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0.01, "xanchor": "left", "x": 0},
         "hoverlabel": {"align": "left"},
         "xaxis": _AXIS,
         "yaxis": _AXIS,

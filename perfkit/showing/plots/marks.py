@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from perfkit.showing.plots.look import GREY, lines, plain, scaled
 from perfkit.showing.plots.points import setting_text
-from perfkit.units import format_duration, format_interval, format_rate, is_absent
+from perfkit.units import format_duration, format_interval, format_number, format_rate, is_absent
 
 if TYPE_CHECKING:
     import pandas
@@ -32,6 +32,8 @@ class Mark:
     unit: str  # "rps" or "s": the end of the columns' names
     factor: float
     name: str
+    group: str  # the marks of one group are shown and hidden together
+    key: str  # the legend's text; "" = no entry
     color: str
     dash: str
     panel: int
@@ -39,6 +41,10 @@ class Mark:
     def column(self, rows: pandas.DataFrame, end: str = "") -> list[float | None]:
         """The values of one column on the axis; `end` is "low_" or "high_" for the interval."""
         return scaled(rows[f"{self.stem}_{end}{self.unit}"], self.factor)
+
+    def marker(self, symbols: list[str]) -> dict[str, Any]:
+        """Markers in the mark's colour, outline too: the outline is all that a hollow one or a cross has."""
+        return {"color": self.color, "size": 8, "symbol": symbols, "line": {"width": 2, "color": self.color}}
 
     def bars(self, rows: pandas.DataFrame) -> dict[str, Any]:
         """Error bars from value to low and to high; an absent end has no bar."""
@@ -53,18 +59,25 @@ def add_mark(figure: go.Figure, rows: pandas.DataFrame, mark: Mark) -> None:
     values = mark.column(rows)
     grades, place = rows["grade"].tolist(), rows["place"].tolist()
     joined = [value if grade in JOINED_GRADES else None for value, grade in zip(values, grades, strict=True)]
-    shared = {"name": plain(mark.name), "legendgroup": mark.name, "row": mark.panel, "col": 1}
-    stroke = {"color": mark.color, "dash": mark.dash, "width": 2}
-    figure.add_scatter(x=place, y=joined, mode="lines", line=stroke, hoverinfo="skip", **shared)
+    shared = {"legendgroup": mark.group, "row": mark.panel, "col": 1}
+    figure.add_scatter(
+        x=place,
+        y=joined,
+        mode="lines",
+        line={"color": mark.color, "dash": mark.dash, "width": 2},
+        name=plain(mark.key or mark.name),
+        showlegend=bool(mark.key),
+        hoverinfo="skip",
+        **shared,
+    )
+    shared |= {"name": plain(mark.name), "showlegend": False, "hoverinfo": "text"}
     figure.add_scatter(
         x=place,
         y=values,
         mode="markers",
-        marker={"color": mark.color, "size": 9, "symbol": [SYMBOLS[grade] for grade in grades], "line": {"width": 2}},
+        marker=mark.marker([SYMBOLS[grade] for grade in grades]),
         error_y=mark.bars(rows),
         hovertext=[point_text(row, mark) for row in rows.to_dict("records")],
-        hoverinfo="text",
-        showlegend=False,
         **shared,
     )
     _add_open_ends(figure, rows, mark, shared)
@@ -82,26 +95,31 @@ def _add_open_ends(figure: go.Figure, rows: pandas.DataFrame, mark: Mark, shared
     figure.add_scatter(
         x=[row["place"] for row, _ in open_rows],
         y=[start for _, start in open_rows],
-        mode="markers",
-        marker={"symbol": "arrow-up", "size": 15, "standoff": -15, "color": mark.color},
+        mode="markers+text",
+        marker={"symbol": "line-ew-open", "size": 14, "color": mark.color, "line": {"width": 2}},
+        text="↑",
+        textposition="top center",
+        textfont={"size": 20, "color": mark.color},
+        cliponaxis=False,
         hovertext=[point_text(row, mark) for row, _ in open_rows],
-        hoverinfo="text",
-        showlegend=False,
         **shared,
     )
 
 
-def add_grade_keys(figure: go.Figure, grades: set[str]) -> None:
-    """Legend entries that say what hollow and crossed points are, when there are some."""
+def add_keys(figure: go.Figure, rows: pandas.DataFrame) -> None:
+    """Legend entries that say what hollow points, crosses and arrows are, for those that occur."""
     for grade, text in _KEYS.items():
-        if grade in grades:
-            marker = {"symbol": SYMBOLS[grade], "color": GREY, "size": 9, "line": {"width": 2}}
+        if (rows["grade"] == grade).any():
+            marker = {"symbol": SYMBOLS[grade], "color": GREY, "size": 9, "line": {"width": 2, "color": GREY}}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=text, hoverinfo="skip")
+    if rows["p99_low_s"].notna().any() and rows["p99_high_s"].isna().any():
+        marker = {"symbol": "arrow-up", "color": GREY, "size": 9}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name="at least this", hoverinfo="skip")
 
 
 def point_text(row: Mapping[Any, Any], mark: Mark) -> str:
     """The hover text of a point: setting, estimate with its interval and count, grade and reasons."""
-    count = "" if is_absent(row["requests"]) else f"{row['requests']:.0f} requests"
+    count = "" if is_absent(row["requests"]) else f"{format_number(row['requests'])} requests"
     grade = f"{row['grade']}: {row['reasons']}" if row["reasons"] else str(row["grade"])
     simulated = "simulated" if row["simulated"] else ""
     return lines(f"{mark.name} at {setting_text(row['setting'])}", _estimate_text(row, mark), count, grade, simulated)

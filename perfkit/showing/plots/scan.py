@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from perfkit.showing.plots.look import BLUE, COLORS, GREEN, GREY, ORANGE, VERMILION, dressed, latency_unit, plain
-from perfkit.showing.plots.marks import Mark, add_grade_keys, add_mark
+from perfkit.showing.plots.marks import Mark, add_keys, add_mark
 from perfkit.showing.plots.points import (
     QUANTILES,
     Points,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _DASHES = {"p50": "dot", "p95": "dash", "p99": "solid"}
 _QUANTILE_COLORS = {"p50": GREEN, "p95": ORANGE, "p99": VERMILION}
-_HEIGHT = 580
+_HEIGHT = 620
 _LOG_FROM = 30.0  # ratio of largest to smallest latency from which a linear axis would flatten the small ones
 
 
@@ -69,25 +69,55 @@ def plot_scan(
     """Throughput above latency over the varied setting, from `scan_table`. `knee` is one, or one a series by label."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.45, 0.55])
     factor, unit = latency_unit([*table["p99_s"], *table["p99_low_s"], *table["p50_s"]])
-    several = table["series"].nunique() > 1
-    for at, label in enumerate(table["series"].unique()):
-        rows = table[table["series"] == label]
-        color = COLORS[at % len(COLORS)] if several else BLUE
-        before = f"{label}: " if several else ""
-        rate = Mark(
-            stem="throughput", unit="rps", factor=1.0, name=f"{before}throughput", color=color, dash="solid", panel=1
-        )
-        add_mark(figure, rows, rate)
-        for quantile in QUANTILES:
-            hue = color if several else _QUANTILE_COLORS[quantile]
-            name, dash = f"{before}{quantile.upper()}", _DASHES[quantile]
-            add_mark(
-                figure, rows, Mark(stem=quantile, unit="s", factor=factor, name=name, color=hue, dash=dash, panel=2)
-            )
-    add_grade_keys(figure, set(table["grade"]))
+    labels = list(table["series"].unique())
+    for at, label in enumerate(labels):
+        for mark in _marks(label, COLORS[at % len(COLORS)] if len(labels) > 1 else "", factor):
+            add_mark(figure, table[table["series"] == label], mark)
+    if len(labels) > 1:
+        _add_quantile_keys(figure)
+    add_keys(figure, table)
     _add_knees(figure, table, knee)
     _dress_axes(figure, table, varied, unit)
-    return dressed(figure, title, bool(table["simulated"].any()), _HEIGHT)
+    dressed(figure, title, bool(table["simulated"].any()), _HEIGHT)
+    return figure.update_layout(margin={"t": 90, "b": 120})
+
+
+def _marks(label: str, color: str, factor: float) -> list[Mark]:
+    """Throughput above, quantiles below. One series has a colour for each figure, several have one for each series."""
+    one = not color
+    before = f"{label}: " if label else ""
+    top = Mark(
+        stem="throughput",
+        unit="rps",
+        factor=1.0,
+        name=f"{before}throughput",
+        group="throughput" if one else label,
+        key="throughput" if one else label,
+        color=color or BLUE,
+        dash="solid",
+        panel=1,
+    )
+    below = [
+        Mark(
+            stem=quantile,
+            unit="s",
+            factor=factor,
+            name=f"{before}{quantile.upper()}",
+            group=quantile if one else label,
+            key=quantile.upper() if one else "",
+            color=color or _QUANTILE_COLORS[quantile],
+            dash=_DASHES[quantile],
+            panel=2,
+        )
+        for quantile in QUANTILES
+    ]
+    return [top, *below]
+
+
+def _add_quantile_keys(figure: go.Figure) -> None:
+    for quantile, dash in _DASHES.items():
+        line = {"dash": dash, "color": GREY, "width": 2}
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=quantile.upper(), hoverinfo="skip")
 
 
 def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, Any] | None) -> None:
@@ -111,8 +141,8 @@ def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, An
             x=at_knee,
             y=1,
             yref="y domain",
-            yanchor="top",
-            yshift=-16 * at,
+            yanchor="bottom",
+            yshift=15 * at,
             xanchor="left",
             showarrow=False,
             text=plain(f" {text} ({ends})"),

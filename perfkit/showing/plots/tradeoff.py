@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from perfkit.showing.plots.look import COLORS, dressed, latency_unit, plain
-from perfkit.showing.plots.marks import JOINED_GRADES, SYMBOLS, Mark, add_grade_keys, point_text
+from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, plain, scaled
+from perfkit.showing.plots.marks import JOINED_GRADES, SYMBOLS, Mark, add_keys, point_text
 from perfkit.showing.plots.points import Points, setting_text
 from perfkit.showing.plots.scan import scan_table
 from perfkit.units import format_duration
@@ -33,61 +33,56 @@ def plot_tradeoff(table: pandas.DataFrame, varied: str, *, budget_s: float | Non
     figure = go.Figure()
     factor, unit = latency_unit([*table["latency_s"], budget_s])
     for at, label in enumerate(table["series"].unique()):
-        rows = table[table["series"] == label]
-        _add_series(
-            figure,
-            rows,
-            Mark(
-                stem="p99",
-                unit="s",
-                factor=factor,
-                name=f"{label}: P99" if label else "P99",
-                color=COLORS[at % len(COLORS)],
-                dash="solid",
-                panel=1,
-            ),
-        )
-    add_grade_keys(figure, set(table["grade"]))
+        rate, tail = _marks(f"{label}: P99" if label else "P99", COLORS[at % len(COLORS)], factor)
+        _add_series(figure, table[table["series"] == label], rate, tail)
+    add_keys(figure, table)
     if budget_s is not None:
         text = f"P99 budget {format_duration(budget_s)}"
-        figure.add_hline(y=budget_s * factor, line={"dash": "dashdot", "width": 1.5}, annotation_text=text)
+        figure.add_hline(
+            y=budget_s * factor,
+            line={"dash": "dashdot", "width": 1.5, "color": GREY},
+            annotation_text=text,
+            annotation_position="bottom left",
+        )
     figure.update_xaxes(title_text="throughput (req/s)", rangemode="tozero")
     figure.update_yaxes(title_text=f"P99 latency ({unit})", rangemode="tozero")
     title = title or f"Throughput against P99, by {varied}"
     return dressed(figure, title, bool(table["simulated"].any()), _HEIGHT)
 
 
-def _add_series(figure: go.Figure, rows: pandas.DataFrame, mark: Mark) -> None:
-    sound = rows[rows["grade"].isin(JOINED_GRADES) & rows["latency_s"].notna()]
-    line = {"color": mark.color, "width": 2}
-    shared = {"name": plain(mark.name), "legendgroup": mark.name}
+def _marks(name: str, color: str, factor: float) -> tuple[Mark, Mark]:
+    def mark(stem: str, unit: str, scale: float) -> Mark:
+        return Mark(
+            stem=stem, unit=unit, factor=scale, name=name, group=name, key=name, color=color, dash="solid", panel=1
+        )
+
+    return mark("throughput", "rps", 1.0), mark("p99", "s", factor)
+
+
+def _add_series(figure: go.Figure, rows: pandas.DataFrame, rate: Mark, tail: Mark) -> None:
+    """One series: a line through its sound points in the order of the setting, and every point with both intervals."""
+    rows = rows[rows["latency_s"].notna()]
+    sound = rows[rows["grade"].isin(JOINED_GRADES)]
+    shared = {"name": plain(tail.name), "legendgroup": tail.group}
     figure.add_scatter(
-        x=sound["throughput_rps"].tolist(),
-        y=(sound["latency_s"] * mark.factor).tolist(),
+        x=rate.column(sound),
+        y=scaled(sound["latency_s"], tail.factor),
         mode="lines",
-        line=line,
+        line={"color": tail.color, "width": 2},
         hoverinfo="skip",
         **shared,
     )
-    shown = rows[rows["latency_s"].notna()]
-    records = shown.to_dict("records")
+    records = rows.to_dict("records")
     figure.add_scatter(
-        x=shown["throughput_rps"].tolist(),
-        y=(shown["latency_s"] * mark.factor).tolist(),
+        x=rate.column(rows),
+        y=scaled(rows["latency_s"], tail.factor),
         mode="markers+text",
         text=[plain(setting_text(row["setting"])) for row in records],
-        textposition="top left",
-        marker={
-            "color": mark.color,
-            "size": 10,
-            "symbol": ["arrow-up" if row["is_lower_bound"] else SYMBOLS[row["grade"]] for row in records],
-            "line": {"width": 2},
-        },
-        error_x=Mark(stem="throughput", unit="rps", factor=1.0, name="", color=mark.color, dash="solid", panel=1).bars(
-            shown
-        ),
-        error_y=mark.bars(shown),
-        hovertext=[point_text(row, mark) for row in records],
+        textposition=["top center" if at % 2 else "bottom center" for at in range(len(records))],
+        marker=tail.marker(["arrow-up" if row["is_lower_bound"] else SYMBOLS[row["grade"]] for row in records]),
+        error_x=rate.bars(rows),
+        error_y=tail.bars(rows),
+        hovertext=[point_text(row, tail) for row in records],
         hoverinfo="text",
         showlegend=False,
         **shared,

@@ -83,17 +83,19 @@ export function drawChart(el, figure, options = {}) {
   };
   const redraw = () => plotlyReady().then(paint).catch(fail);
 
-  const resizer = new ResizeObserver(() => {
-    if (alive && !printing && plot._fullLayout && el.clientWidth > 0) globalThis.Plotly.Plots.resize(plot);
-  });
-  resizer.observe(el);
+  const fit = () => {
+    const isShown = alive && plot._fullLayout && plot.clientWidth > 0;
+    return isShown ? globalThis.Plotly.Plots.resize(plot).catch(fail) : undefined;
+  };
+  const resizer = new ResizeObserver(() => printing || fit());
+  resizer.observe(plot);
   const stopTheme = onThemeChange(el, redraw);
   const stopPrinting = onPrinting((isPrinting) => {
     printing = isPrinting;
     plot.style.width = isPrinting ? PRINT_WIDTH : "";
     if (!globalThis.Plotly || !plot._fullLayout) return;
     paint(globalThis.Plotly);
-    globalThis.Plotly.Plots.resize(plot);
+    fit();
   });
 
   return {
