@@ -80,6 +80,11 @@ class ServerSettings(Checked):
     http: HttpSettings = nested(HttpSettings)
     ledger: LedgerSettings = nested(LedgerSettings)
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its figures come from a simulated device."""
+        return self.model.startswith("simulated:")
+
     def __post_init__(self) -> None:
         # super() needs the class cell, which slots=True replaces; the base is named instead.
         Checked.__post_init__(self)

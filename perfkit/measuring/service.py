@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 from perfkit import children, fields
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
@@ -52,6 +53,11 @@ class Service:
     def pid(self) -> int | None:
         """Process id of a launched service."""
         return self._child.process.pid if self._child else None
+
+    @property
+    def predict_url(self) -> str:
+        """Where requests go: the given URL when it has a path, else `/predict` of it."""
+        return self.url if urlsplit(self.url).path else f"{self.url}/predict"
 
     @property
     def placement(self) -> Placement:

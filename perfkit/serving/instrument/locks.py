@@ -182,7 +182,7 @@ class MeasuredQueue(queue.Queue[Item], Generic[Item]):
         self._items += 1
         self._queued_ns += queued_ns
         self._longest_queued_ns = max(self._longest_queued_ns, queued_ns)
-        return item
+        return item  # type: ignore[no-any-return]
 
     def summary(self) -> list[SiteUse]:
         """Figures of the queue's lock by site; a getter's idle time is there."""

@@ -88,6 +88,7 @@ class Service:
             "schema": 1,
             "simulated": self.device.is_simulated,
             "model": self.settings.model,
+            "payloads": getattr(self.model, "payloads", None),
             "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
             "is_ready": self.is_ready,
             "uptime_s": (now_ns - self.started_ns) / 1e9,
@@ -96,6 +97,6 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "counters": {"accepted": sum(self.ended) + reading.in_flight, **ended},
-            "ledger": {"requests": self.books.requests.closed, "batches": self.books.batches.closed},
+            "ledger": {"requests": self.books.requests.closed, "batches": self.books.batches.closed, "is_stamped": self.books.requests.stamps},
             "threads": {str(thread.native_id): thread.name for thread in threading.enumerate()},
         }

@@ -1,0 +1,54 @@
+"""What does the analysis need to know about a run? One frozen record of tables and facts, no disk, no clock."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunData:
+    """One service at one setting under one load, as recorded.
+
+    A foreign service may lack the server's half: its instants are NA, batches and series are empty,
+    gauges and counters are empty lists, and `settings` is None.
+    """
+
+    requests: pd.DataFrame
+    batches: pd.DataFrame
+    series: pd.DataFrame
+    rounds: Sequence[Mapping[str, Any]]
+    gauges: Sequence[Mapping[str, Any]]
+    counters: Sequence[Mapping[str, Any]]
+    generator_reports: Sequence[Mapping[str, Any]]
+    load: Mapping[str, Any]
+    settings: Mapping[str, Any] | None
+    simulated: bool
+    usable_cores: int
+    profiled: bool
+    started_ns: int
+    ended_ns: int
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether a fixed number of users waits for replies (else requests arrive on a schedule)."""
+        return self.load.get("loop") == "closed"
+
+    @property
+    def users(self) -> int | None:
+        """Users of the closed loop; None for an open loop."""
+        return int(self.load["concurrency"]) if self.is_closed_loop else None
+
+    @property
+    def think_s(self) -> float:
+        """Mean pause of a closed loop's user between a reply and the next request."""
+        return float(self.load.get("think_time_s") or 0.0)
+
+    @property
+    def max_batch(self) -> int | None:
+        """The most requests one model call may take; None when the settings are not known."""
+        return None if self.settings is None else int(self.settings["batch"]["max_size"])

@@ -1,0 +1,102 @@
+"""Do three windows of a run agree on throughput, P50 and P99?
+
+MEASUREMENT.md amendment 5: max / min at most 1.10 on throughput and P50; the P99 intervals must overlap.
+A window of few requests strays over 10 % by chance, so a ratio counts against the run only when the
+intervals of the extreme windows are apart as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfkit import units
+from perfkit.measuring.analysis.blocks import Interval, mean_interval
+from perfkit.measuring.analysis.latency import quantile
+from perfkit.measuring.analysis.throughput import finite_sizes, loop_time, slice_rates
+
+if TYPE_CHECKING:
+    from perfkit.measuring.analysis.blocks import Floats
+    from perfkit.measuring.analysis.measured import Measured
+
+WINDOWS = 3  # MEASUREMENT.md A6
+MOST_SPREAD = 1.10  # MEASUREMENT.md A6
+CONFIDENCE = 0.99  # of each window's interval: three quantities times three pairs are compared
+_LEAST_REQUESTS = 20  # a window of fewer has no interval to speak of
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far the windows are apart in one quantity: max / min, and the complaint if that is too far."""
+
+    quantity: str
+    ratio: float | None
+    problem: str
+
+
+def compare_windows(measured: Measured, think_s: float, closed: bool) -> tuple[Spread, ...]:
+    """The three quantities over three parts of the pooled windows; empty when there are too few requests."""
+    answered = np.isfinite(measured.latency_s)
+    latency_s, sizes = measured.latency_s[answered], finite_sizes(measured)
+    if len(latency_s) < WINDOWS * _LEAST_REQUESTS:
+        return ()
+    parts = _thirds(sizes)
+    cut = [(latency_s[start:end], _sizes_between(sizes, start, end)) for start, end in parts]
+    if closed:
+        rates = [_inverse(loop_time(values, counts, think_s, CONFIDENCE)) for values, counts in cut]
+    else:
+        rates = _open_rates(measured)
+    halves = [_level(values, counts, 0.5) for values, counts in cut]
+    tails = [_level(values, counts, 0.99) for values, counts in cut]
+    return (
+        _judge("throughput", rates, MOST_SPREAD),
+        _judge("P50", halves, MOST_SPREAD),
+        _judge("P99", tails, 1.0),
+    )
+
+
+def _thirds(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Three parts of the concatenated rounds; whole rounds when they come in threes of equal weight."""
+    total = sum(sizes)
+    return [(total * part // WINDOWS, total * (part + 1) // WINDOWS) for part in range(WINDOWS)]
+
+
+def _sizes_between(sizes: Sequence[int], start: int, end: int) -> list[int]:
+    edges = np.clip(np.cumsum([0, *sizes]), start, end)
+    return [int(size) for size in np.diff(edges) if size > 0]
+
+
+def _level(values: Floats, counts: Sequence[int], p: float) -> Interval:
+    """A window's quantile whatever its floor: windows are compared, not published."""
+    found = quantile(values, counts, p, 1.0, CONFIDENCE)
+    return Interval(value=float(np.quantile(values, p)), low=found.low, high=found.high)
+
+
+def _inverse(interval: Interval) -> Interval:
+    low, value, high = (None if end is None or end <= 0 else 1 / end for end in (interval.high, interval.value, interval.low))
+    return Interval(value=value, low=low, high=high)
+
+
+def _open_rates(measured: Measured) -> list[Interval]:
+    per_window = 7  # slices; three times seven are about the 20 blocks of A3
+    rates = slice_rates(measured.windows, measured.replies_ns, WINDOWS * per_window)
+    return [mean_interval(part, CONFIDENCE) for part in np.array_split(rates, WINDOWS)]
+
+
+def _judge(quantity: str, windows: Sequence[Interval], most: float) -> Spread:
+    known = [window for window in windows if window.value is not None]
+    if len(known) < WINDOWS:
+        return Spread(quantity=quantity, ratio=None, problem="")
+    lowest = min(known, key=lambda window: window.value or 0.0)
+    highest = max(known, key=lambda window: window.value or 0.0)
+    if not lowest.value or highest.value is None:
+        return Spread(quantity=quantity, ratio=None, problem="")
+    ratio = highest.value / lowest.value
+    if ratio <= most or lowest.overlaps(highest):
+        return Spread(quantity=quantity, ratio=ratio, problem="")
+    allowed = f"at most {units.format_number(most)}" if most > 1 else "overlapping intervals"
+    text = f"{quantity} differs between thirds of the run by a factor of {units.format_number(ratio)} ({allowed} is steady)"
+    return Spread(quantity=quantity, ratio=ratio, problem=text)

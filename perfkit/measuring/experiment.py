@@ -1,0 +1,162 @@
+"""What is a measurement? A service at one setting under one load, recorded, judged, and on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfkit import fields
+from perfkit.measuring.analysis.rundata import RunData
+from perfkit.measuring.analysis.summary import summarise
+from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
+from perfkit.measuring.archive.manifest import Manifest, new_id
+from perfkit.measuring.collectors.collector import Collector, Recording
+from perfkit.measuring.collectors.environment import fingerprint
+from perfkit.measuring.collectors.sampler import SystemSampler
+from perfkit.measuring.load.loops import Load, load_to_nested
+from perfkit.measuring.phase import Plan, Round, Watch, find_payloads, run_round
+from perfkit.measuring.service import Service
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+RUNS_FOLDER = Path("perfkit-runs")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A measurement on disk: its point (the figures with their intervals and grade) and its tables."""
+
+    stored: StoredRun
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.stored.path
+
+    @property
+    def point(self) -> Mapping[str, Any]:
+        """The figures, as `perfkit scan --json` prints a point."""
+        return self.stored.manifest.certificate or {}
+
+    @property
+    def grade(self) -> str:
+        """sound, short, unsteady or void."""
+        return str(self.point.get("grade", "void"))
+
+    def table(self, name: str) -> DataFrame:
+        """requests, batches or series; raises ArchiveError when it is absent."""
+        return self.stored.table(name)
+
+    def stacks(self) -> list[dict[str, Any]]:
+        """The profiler's recordings, one per mode; empty for a run that was not profiled."""
+        return [self.stored.stack(mode) for mode in self.stored.stacks]
+
+
+def measure(
+    service: Service, load: Load, seconds: float = 10.0, out: Path | None = None, watch: Watch | None = None
+) -> Run:
+    """Apply a load for `seconds` (warm-up not counted) and archive what happened, under `out`.
+
+    Raises TargetFailed when the service dies, ArchiveError when the disk refuses.
+    """
+    plan = Plan(load=load, seconds=seconds, payloads=find_payloads(service, load), round_index=0)
+    contents = record(service, plan, [SystemSampler()], watch)
+    return save(certify(contents, {}), out or RUNS_FOLDER)
+
+
+def open_run(folder: Path) -> Run:
+    """A run that was archived before; raises ArchiveError."""
+    return Run(stored=load_run(folder))
+
+
+def record(service: Service, plan: Plan, collectors: Sequence[Collector], watch: Watch | None = None) -> RunContents:
+    """One round as the contents of a run, without a certificate."""
+    settings = service.settings
+    stats = service.stats()
+    with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
+        round_ = run_round(service, plan, collectors, Path(folder), watch)
+        manifest = _manifest(round_, plan, {} if settings is None else fields.to_nested(settings), stats)
+        return RunContents(
+            manifest=manifest,
+            tables={"requests": round_.requests, "batches": round_.batches, "series": series_table(round_.recordings)},
+            stacks=_stacks(round_.recordings),
+            logs={"server.log": service.log.read_bytes()} if service.log else {},
+        )
+
+
+def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:
+    """The same run with its certificate: figures, self-tests, grade."""
+    certificate = summarise(run_data(contents, profiled)).to_json() | {"varied": dict(varied)}
+    manifest = dataclasses.replace(contents.manifest, certificate=certificate, varied=dict(varied))
+    return dataclasses.replace(contents, manifest=manifest)
+
+
+def save(contents: RunContents, parent: Path) -> Run:
+    """Write a certified run under `parent`, in a folder named after its id."""
+    return Run(stored=load_run(save_run(parent / contents.manifest.id, contents)))
+
+
+def run_data(contents: RunContents, profiled: bool = False) -> RunData:
+    """What the analysis reads."""
+    manifest, tables = contents.manifest, contents.tables
+    rounds = list(manifest.rounds)
+    return RunData(
+        requests=tables["requests"],
+        batches=tables["batches"],
+        series=tables["series"],
+        rounds=rounds,
+        gauges=manifest.gauges,
+        counters=manifest.counters,
+        generator_reports=manifest.generator_reports,
+        load=manifest.load,
+        settings=manifest.settings or None,
+        simulated=manifest.simulated,
+        usable_cores=int(manifest.environment["usable_cores"]),
+        profiled=profiled,
+        started_ns=rounds[0]["started_ns"],
+        ended_ns=rounds[-1]["ended_ns"],
+    )
+
+
+def series_table(recordings: Sequence[Recording]) -> DataFrame:
+    """All series of a run in long form."""
+    import pandas as pd
+
+    rows = [row for recording in recordings for row in recording.series]
+    table = pd.DataFrame(rows, columns=["time_ns", "source", "name", "unit", "value"])
+    kinds = {"time_ns": "Int64", "source": "str", "name": "str", "unit": "str", "value": "Float64"}
+    return table.astype(kinds)
+
+
+def _manifest(round_: Round, plan: Plan, settings: dict[str, Any], stats: dict[str, Any] | None) -> Manifest:
+    created = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Manifest(
+        id=new_id(created),
+        created=created,
+        simulated=bool(stats and stats["simulated"]),
+        title=f"{settings.get('model', 'service')}",
+        settings=settings,
+        load=load_to_nested(plan.load),
+        environment=fingerprint(),
+        rounds=[round_.phase],
+        gauges=round_.gauges,
+        counters=round_.counters,
+        generator_reports=[round_.generator_report],
+        notes=round_.notes,
+    )
+
+
+def _stacks(recordings: Sequence[Recording]) -> dict[str, Path | Mapping[str, Any]]:
+    import json
+
+    stacks: dict[str, Path | Mapping[str, Any]] = {}
+    for recording in recordings:
+        for path in recording.files:
+            if path.parent.name == "stacks":
+                stacks[path.stem] = json.loads(path.read_text("utf-8"))
+    return stacks

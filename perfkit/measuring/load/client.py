@@ -1,0 +1,93 @@
+"""How does a run start a generator process, and learn how it went?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+import perfkit
+from perfkit import children
+from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
+from perfkit.measuring.load.spec import LoadSpec, write_spec
+from perfkit.measuring.load.target import check_permission, find_target
+
+_KINDS: dict[int, type[PerfkitError]] = {kind.exit_code: kind for kind in (ConfigError, EnvironmentLacks, TargetFailed)}
+
+
+def start(spec: LoadSpec, folder: Path) -> GeneratorProcess:
+    """Start a generator process; its spec and log go to a folder. Raises ConfigError, TargetFailed."""
+    check_permission(find_target(spec.url), spec.load, spec.allow_remote)
+    spec_path = folder / f"{spec.report.stem}.spec.json"
+    write_spec(spec, spec_path)
+    log_path = folder / f"{spec.report.stem}.log"
+    command = [sys.executable, "-m", "perfkit.measuring.load.process", str(spec_path)]
+    with log_path.open("wb") as log:
+        child = children.spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
+    return GeneratorProcess(child, spec, log_path)
+
+
+def _environment() -> dict[str, str]:
+    # The child imports the same perfkit, wherever this process found it.
+    home = str(Path(perfkit.__file__).parent.parent)
+    others = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": f"{home}{os.pathsep}{others}" if others else home}
+
+
+class GeneratorProcess:
+    """A running generator. Use it in a `with` block: it is stopped at the end whatever happens."""
+
+    def __init__(self, child: subprocess.Popen[bytes], spec: LoadSpec, log_path: Path) -> None:
+        self._child = child
+        self._log_path = log_path
+        self.spec = spec
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._child.poll() is None
+
+    def wait(self, timeout_s: float) -> dict[str, Any]:
+        """Wait for the end of the phase; returns the report. Raises what the process failed with."""
+        if not self.wait_briefly(timeout_s):
+            self.stop()
+            raise EnvironmentLacks(f"the load generator was not done after {timeout_s:g} s; see {self._log_path}")
+        return self.report()
+
+    def wait_briefly(self, timeout_s: float) -> bool:
+        """Wait up to so many seconds; returns whether the process has ended."""
+        try:
+            self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def report(self) -> dict[str, Any]:
+        """The report of an ended phase. Raises what the process failed with."""
+        code = self._child.wait()
+        if code:
+            kind = _KINDS.get(code, EnvironmentLacks)
+            raise kind(self._last_words() or f"the load generator ended with exit code {code}; see {self._log_path}")
+        report: dict[str, Any] = orjson.loads(self.spec.report.read_bytes())
+        return report
+
+    def stop(self) -> None:
+        """End the phase early; samples and report are still written. Safe to call twice."""
+        children.stop(self._child)
+
+    def _last_words(self) -> str:
+        lines = self._log_path.read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def __enter__(self) -> GeneratorProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

@@ -1,0 +1,79 @@
+"""How does load arrive: from users who wait for their answers, or by the clock?
+
+The two answer different questions, so every number carries its loop. *Closed*: a fixed number of
+users, each with one request in flight. *Open*: requests leave at instants computed beforehand,
+however the service fares; their latency counts from those instants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.fields import Checked, field
+
+THINK_SHAPES = ("constant", "exponential")
+ARRIVAL_SHAPES = ("poisson", "constant")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoop(Checked):
+    """Users who send, wait for the reply, think, and send again."""
+
+    concurrency: int = field(1, "users, each with at most one request in flight", low=1, high=10_000)
+    think_time_s: float = field(0.0, "mean pause between a reply and the user's next request", low=0.0, high=3600.0)
+    think: str = field("constant", "constant = the same pause every time; exponential = seeded", choices=THINK_SHAPES)
+    keep_alive: bool = field(True, "reuse a user's connection; off = a new connection for each request")
+    connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
+    reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
+    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
+    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    seed: int = field(0, "seed of the schedule and of the payloads' order", low=0)
+
+    @property
+    def loop(self) -> str:
+        return "closed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoop(Checked):
+    """Requests at a given mean rate, scheduled before the start."""
+
+    rate_rps: float = field(10.0, "mean requests per second", low=0.001, high=1_000_000.0)
+    arrivals: str = field("poisson", "poisson = seeded exponential gaps; constant = equal gaps", choices=ARRIVAL_SHAPES)
+    max_connections: int = field(
+        1024, "most connections; a request that finds none free waits, and the wait counts", low=1, high=60_000
+    )
+    keep_alive: bool = field(True, "reuse idle connections; off = a new connection for each request")
+    connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
+    reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
+    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
+    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    seed: int = field(0, "seed of the schedule and of the payloads' order", low=0)
+
+    @property
+    def loop(self) -> str:
+        return "open"
+
+
+Load = ClosedLoop | OpenLoop
+_RECORDS: dict[str, type[ClosedLoop] | type[OpenLoop]] = {"closed": ClosedLoop, "open": OpenLoop}
+
+
+def load_to_nested(load: Load) -> dict[str, Any]:
+    """The load as a plain dict that starts with its loop."""
+    return {"loop": load.loop, **fields.to_nested(load)}
+
+
+def load_from_nested(values: Mapping[str, Any]) -> Load:
+    """The load that `load_to_nested` wrote down; raises ConfigError."""
+    rest = dict(values)
+    loop = rest.pop("loop", None)
+    if loop not in _RECORDS:
+        raise ConfigError(f"loop is {loop!r}; it takes one of closed, open")
+    return fields.from_nested(_RECORDS[loop], rest)

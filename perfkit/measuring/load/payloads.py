@@ -1,0 +1,59 @@
+"""What is sent? Request bodies from a file of JSON lines, each built into raw HTTP bytes once."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import orjson
+
+from perfkit.errors import ConfigError
+from perfkit.measuring.load.target import Target
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestParts:
+    """One request's bytes around the number of its Perfkit-Id header."""
+
+    before_id: bytes
+    after_id: bytes
+
+
+def read_payloads(path: Path) -> list[bytes]:
+    """The bodies of a file with one JSON document a line; raises ConfigError that names the line."""
+    try:
+        lines = path.read_bytes().rstrip().splitlines()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read payload file {path}: {error.strerror}; give a file with one JSON document a line"
+        ) from error
+    if not lines:
+        raise ConfigError(f"payload file {path} is empty; give one JSON document a line")
+    for number, line in enumerate(lines, 1):
+        _check_line(path, number, line)
+    return lines
+
+
+def _check_line(path: Path, number: int, line: bytes) -> None:
+    if not line.strip():
+        raise ConfigError(f"line {number} of payload file {path} is empty; each line takes one JSON document")
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(
+            f"line {number} of payload file {path} is not JSON ({error}); each line takes one JSON document"
+        ) from error
+
+
+def build_request(target: Target, body: bytes, keep_alive: bool) -> RequestParts:
+    """The POST of one body, split where the request's number goes."""
+    head = [
+        f"POST {target.path} HTTP/1.1",
+        f"Host: {target.authority}",
+        "Content-Type: application/json",
+        "Accept: application/json",
+        f"Content-Length: {len(body)}",
+    ]
+    if not keep_alive:
+        head.append("Connection: close")
+    return RequestParts(before_id="\r\n".join([*head, "Perfkit-Id: "]).encode("ascii"), after_id=b"\r\n\r\n" + body)

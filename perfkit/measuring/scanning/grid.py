@@ -1,0 +1,192 @@
+"""How does throughput and latency change with a setting? Measure a grid, in interleaved rounds.
+
+Every point is measured once a round, in random order, so that a slow minute of the machine does not
+fall on one setting; the rounds are pooled. Each part is on disk before the next starts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from perfkit.measuring.analysis.knee import choose_best, find_knee
+from perfkit.measuring.archive.manifest import new_id
+from perfkit.measuring.archive.scanfolder import Scan as ScanWriter
+from perfkit.measuring.archive.scanfolder import create_scan, open_scan
+from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
+from perfkit.measuring.collectors.sampler import SystemSampler
+from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, record
+from perfkit.measuring.load.loops import Load
+from perfkit.measuring.phase import Plan, Progress, find_payloads
+from perfkit.measuring.scanning.host import Given, Host
+from perfkit.measuring.scanning.plan import Axis, Point, ScanPlan, find_field, grid
+from perfkit.measuring.service import Service
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScanProgress:
+    """How far a scan is: which part of how many, what it is, and how far the part is."""
+
+    part: int
+    parts: int
+    varied: Mapping[str, Any]
+    part_seconds: float
+    live: Progress | None
+
+
+ScanWatch = Callable[[ScanProgress], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """A finished scan on disk. `scan[8]` is the run at that value of the varied setting."""
+
+    stored: StoredScan
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.stored.path
+
+    @property
+    def points(self) -> Sequence[Mapping[str, Any]]:
+        """One point per cell, in the order given, as `perfkit scan --json` prints them."""
+        return self.stored.header.points
+
+    @property
+    def knee(self) -> Mapping[str, Any] | None:
+        """Where more of the varied setting stops paying, as an interval; None when it cannot be said."""
+        knee: Mapping[str, Any] | None = self.stored.header.summary.get("knee")
+        return knee
+
+    def best(self, p99_s: float | None = None) -> Mapping[str, Any] | None:
+        """The setting with the most throughput whose P99 stays within `p99_s`, why, and on which basis."""
+        return choose_best(self.points, p99_s)
+
+    def run(self, index: int) -> Run:
+        """The pooled run of one point, by its place in `points`."""
+        return Run(stored=self.stored.run(index))
+
+    def __getitem__(self, value: Any) -> Run:
+        for index, point in enumerate(self.points):
+            if value in point["varied"].values() or value == tuple(point["varied"].values()):
+                return self.run(index)
+        known = ", ".join(str(list(point["varied"].values())) for point in self.points)
+        raise KeyError(f"no point at {value!r}; measured: {known}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `perfkit scan --json`."""
+        return {
+            "schema": 1,
+            "simulated": self.stored.header.simulated,
+            "points": list(self.points),
+            "knee": self.knee,
+            "best": self.stored.header.summary.get("best"),
+            "folder": str(self.folder),
+        }
+
+
+def scan(
+    service: Service, name: str, values: Sequence[Any], load: Load, seconds: float = 5.0
+) -> Scan:
+    """Vary one setting or load field of a running service: `seconds` per value, in two interleaved rounds.
+
+    Raises ConfigError for an unknown name or value, TargetFailed when the service dies.
+    """
+    axes = {name: Axis(name=find_field(name, load), values=tuple(values))}
+    plan = ScanPlan(points=grid(service.settings, load, axes), seconds=seconds, rounds=2, seed=0)
+    return run_scan(plan, Given(service), new_scan_folder())
+
+
+def new_scan_folder(parent: Path = RUNS_FOLDER) -> Path:
+    """A folder name for a scan that starts now."""
+    return parent / f"scan-{new_id(_now())}"
+
+
+def run_scan(plan: ScanPlan, host: Host, folder: Path, watch: ScanWatch | None = None, resume: bool = False) -> Scan:
+    """Measure what is pending of the plan, then pool, judge and finish.
+
+    Interrupted at any instant, at most the running part is lost; call again with `resume`.
+    """
+    with _open(plan, folder, resume) as writer:
+        pending = writer.pending_parts()
+        done = len(writer.stored.parts()) - len(pending)
+        for number, part in enumerate(pending):
+            point = plan.points[part.point]
+            report = _reporter(watch, plan, point, done + number)
+            contents = _measure_part(plan, host.at(point.settings), point, part.round, report)
+            writer.save_part(part, contents)
+        if not writer.stored.is_finished:
+            _finish(plan, writer)
+    return Scan(stored=load_scan(folder))
+
+
+def open_scan_results(folder: Path) -> Scan:
+    """A scan that was finished before; raises ArchiveError."""
+    return Scan(stored=load_scan(folder))
+
+
+def _open(plan: ScanPlan, folder: Path, resume: bool) -> ScanWriter:
+    if resume:
+        return open_scan(folder, plan.to_json())
+    created = _now()
+    simulated = any(point.settings is not None and point.settings.is_simulated for point in plan.points)
+    return create_scan(
+        folder, ScanHeader(id=new_id(created), created=created, simulated=simulated, plan=plan.to_json())
+    )
+
+
+def _reporter(watch: ScanWatch | None, plan: ScanPlan, point: Point, number: int) -> Callable[[Progress | None], None]:
+    def report(live: Progress | None) -> None:
+        if watch is not None:
+            watch(
+                ScanProgress(
+                    part=number,
+                    parts=len(plan.points) * plan.rounds,
+                    varied=point.varied,
+                    part_seconds=plan.seconds / plan.rounds,
+                    live=live,
+                )
+            )
+
+    report(None)
+    return report
+
+
+def _measure_part(
+    plan: ScanPlan, service: Service, point: Point, round_index: int, report: Callable[[Progress | None], None]
+) -> Any:
+    one_round = Plan(
+        load=point.load,
+        seconds=plan.seconds / plan.rounds,
+        payloads=find_payloads(service, point.load),
+        round_index=round_index,
+    )
+    return record(service, one_round, [SystemSampler()], report)
+
+
+def _finish(plan: ScanPlan, writer: ScanWriter) -> None:
+    points = []
+    for index, point in enumerate(plan.points):
+        pooled = certify(writer.pooled(index), point.varied)
+        points.append(dict(pooled.manifest.certificate or {}))
+    writer.finish(points, {"knee": find_knee_of(points), "best": choose_best(points, None)})
+
+
+def find_knee_of(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The knee over the one varied numeric setting; None for a grid or a setting without an order."""
+    names = {name for point in points for name in point["varied"]}
+    if len(names) != 1:
+        return None
+    name = names.pop()
+    values = [point["varied"][name] for point in points]
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return None
+    return find_knee(values, points)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

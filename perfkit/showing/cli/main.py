@@ -1,0 +1,69 @@
+"""Which command was asked for, and how does its end become an exit code?
+
+A command's module is imported only when it is run, so that `perfkit --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from perfkit import __version__
+from perfkit.errors import PerfkitError
+
+COMMANDS = {
+    "demo": "serve a real model, scan threads and batch sizes, write a report (3 minutes)",
+    "serve": "run the reference server",
+    "load": "send load to a service and report throughput and latency",
+    "scan": "vary settings or load and show the curve, its knee and the best point",
+    "profile": "record flame graphs of a service under load",
+    "report": "write an HTML report of archived runs or scans",
+    "runs": "list archived runs and scans",
+}
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code of CONTRACT."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGTERM, _interrupt)  # end as on Ctrl-C: what runs is closed, what is measured is kept
+    try:
+        options = _parse(arguments)
+        code: int = options.run(options)
+        return code
+    except PerfkitError as error:
+        print(f"perfkit: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("perfkit: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left, as in `perfkit runs | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="perfkit",
+        description="Find where each millisecond of a threaded inference service goes.",
+        epilog="perfkit COMMAND --help tells a command's options.",
+    )
+    parser.add_argument("--version", action="version", version=f"perfkit {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    wanted = next((word for word in arguments if not word.startswith("-")), "")
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == wanted:
+            module = importlib.import_module(f"perfkit.showing.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser.parse_args(arguments)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,103 @@
+"""Which flags do several commands share, and what do they turn into?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.measuring.load.loops import ClosedLoop, Load, OpenLoop
+from perfkit.measuring.scanning.plan import LOAD, SERVER, Axis, find_field, parse_value
+from perfkit.serving.server.defaults import settings_for
+from perfkit.settings import ServerSettings, read_toml
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Which model, and settings of the server and the load."""
+    parser.add_argument("--model", help="minilm, resnet, mlp, noop, simulated:PRESET or module:Class (default minilm)")
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="TOML file of server settings")
+    add_set(parser)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Repeatable --set NAME=VALUE."""
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change a setting, e.g. batch.max_size=8; server. or load. before an ambiguous name (repeatable)",
+    )
+
+
+def add_load(parser: argparse.ArgumentParser) -> None:
+    """Closed or open loop, and what is sent."""
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--concurrency", type=int, metavar="N", help="closed loop: N users (default 8)")
+    kind.add_argument("--rate", type=float, metavar="RPS", help="open loop: Poisson arrivals at this mean rate")
+    parser.add_argument(
+        "--payloads", metavar="FILE", help="request bodies, one JSON document a line (default: the model's own)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of order, arrivals and payload choice (default 0)")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Where results go, and in which form."""
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for the results (default: one of its own under perfkit-runs/)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
+
+
+def read_pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
+    """NAME=VALUE texts as a dict; raises ConfigError."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"{flag} {text!r} is not NAME=VALUE; write for example {flag} workers=4")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def read_load(options: argparse.Namespace) -> Load:
+    """The load that the flags describe, before --set."""
+    further = {"payloads": options.payloads, "seed": options.seed}
+    if options.rate is not None:
+        return OpenLoop(rate_rps=options.rate, **further)
+    return ClosedLoop(concurrency=8 if options.concurrency is None else options.concurrency, **further)
+
+
+def read_settings(options: argparse.Namespace, load: Load) -> tuple[ServerSettings, Load]:
+    """Server settings and load after --model, --settings and --set; raises ConfigError."""
+    from_file = fields.flatten(read_toml(options.settings)) if options.settings else {}
+    server, client = split_changes(options.changes, load)
+    model = options.model or from_file.pop("model", "minilm")
+    return settings_for(model, from_file | server), fields.replace(load, client)
+
+
+def split_changes(texts: Sequence[str], load: Load) -> tuple[dict[str, Any], dict[str, Any]]:
+    """--set texts as changes of the server's settings and of the load."""
+    server: dict[str, Any] = {}
+    client: dict[str, Any] = {}
+    for name, text in read_pairs(texts, "--set").items():
+        full = find_field(name, load)
+        target, prefix = (server, SERVER) if full.startswith(SERVER) else (client, LOAD)
+        target[full.removeprefix(prefix)] = parse_value(full, text, load)
+    return server, client
+
+
+def read_axes(texts: Sequence[str], load: Load) -> dict[str, Axis]:
+    """--vary texts as axes, keyed by the names as written; raises ConfigError."""
+    axes: dict[str, Axis] = {}
+    for name, text in read_pairs(texts, "--vary").items():
+        full = find_field(name, load)
+        values = tuple(parse_value(full, part.strip(), load) for part in text.split(","))
+        if len(set(values)) != len(values):
+            raise ConfigError(f"--vary {name}={text} names a value twice; give each once")
+        axes[name] = Axis(name=full, values=values)
+    return axes

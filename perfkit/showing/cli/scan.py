@@ -1,0 +1,101 @@
+"""`perfkit scan`: vary settings or load, show the curve's table, its knee and the best point."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from perfkit.errors import ConfigError
+from perfkit.showing.cli import options as flags
+
+if TYPE_CHECKING:
+    from perfkit.measuring.scanning.grid import Scan
+    from perfkit.measuring.scanning.plan import ScanPlan
+
+_VOID_EXIT = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of the command."""
+    flags.add_model(parser)
+    flags.add_load(parser)
+    parser.add_argument(
+        "--vary", action="append", default=[], metavar="NAME=V1,V2,…", help="field and its values (repeatable: a grid)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="measured time per point, warm-up not counted (default 10)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="interleaved rounds that a point's time is spread over (default 2)"
+    )
+    parser.add_argument("--url", help="scan the load against a service that already runs, instead of launching one")
+    parser.add_argument("--resume", action="store_true", help="go on with the unfinished scan in --out")
+    flags.add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print; exit 0 with at least one usable point, 3 when every point is void."""
+    from perfkit.measuring.scanning.grid import new_scan_folder, run_scan
+    from perfkit.measuring.scanning.host import Given, Launched
+    from perfkit.measuring.service import attach
+    from perfkit.showing.cli import console
+
+    if options.resume and options.out is None:
+        raise ConfigError("--resume needs --out DIR, the folder of the scan to go on with")
+    plan = _plan(options)
+    folder = options.out or new_scan_folder()
+    with console.scan_progress("scan", options.json) as watch:
+        try:
+            if options.url:
+                scan = run_scan(plan, Given(attach(options.url)), folder, watch, options.resume)
+            else:
+                with Launched() as host:
+                    scan = run_scan(plan, host, folder, watch, options.resume)
+        except KeyboardInterrupt:
+            console.remark(f"stopped; finished parts are kept: go on with the same command, --resume --out {folder}")
+            raise
+    if options.json:
+        console.print_json(scan.to_json())
+    else:
+        _print(scan)
+    return 0 if any(point["grade"] != "void" for point in scan.points) else _VOID_EXIT
+
+
+def _plan(options: argparse.Namespace) -> ScanPlan:
+    from perfkit.measuring.scanning.plan import ScanPlan, grid
+
+    if options.seconds <= 0 or options.rounds < 1:
+        raise ConfigError(
+            f"--seconds {options.seconds:g} --rounds {options.rounds}; give more than 0 s and at least 1 round"
+        )
+    load = flags.read_load(options)
+    if options.url:
+        server, client = flags.split_changes(options.changes, load)
+        if server or options.model or options.settings:
+            raise ConfigError(
+                "--url scans a service that already runs: its settings are not ours to set; vary the load"
+            )
+        from perfkit import fields
+
+        settings, load = None, fields.replace(load, client)
+    else:
+        settings, load = flags.read_settings(options, load)
+    points = grid(settings, load, flags.read_axes(options.vary, load))
+    return ScanPlan(points=points, seconds=options.seconds, rounds=options.rounds, seed=options.seed)
+
+
+def _print(scan: Scan) -> None:
+    from perfkit.showing.cli import console
+    from perfkit.showing.cli.tables import points_table, reasons
+
+    out = console.results()
+    loop = scan.points[0]["load"]["loop"]
+    label = " · simulated" if scan.to_json()["simulated"] else ""
+    out.print(points_table(scan.points, f"{loop} loop{label}"))
+    for line in reasons(scan.points):
+        out.print(line)
+    if scan.knee:
+        out.print(f"knee: {scan.knee['low']} to {scan.knee['high']} ({scan.knee['method']})")
+    best = scan.best()
+    out.print(f"best: {best['settings']}: {best['reason']}" if best else "best: no point is fit to be recommended")
+    out.print(f"saved in {scan.folder}")

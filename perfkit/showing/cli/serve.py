@@ -1,0 +1,37 @@
+"""`perfkit serve`: the reference server in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from perfkit.showing.cli import options as flags
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of the command."""
+    flags.add_model(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port; 0 picks a free one (default 8000)")
+    parser.add_argument(
+        "--token-env",
+        default="PERFKIT_TOKEN",
+        metavar="NAME",
+        help="environment variable that holds the token (default PERFKIT_TOKEN)",
+    )
+    parser.add_argument("--show-settings", action="store_true", help="print the settings as TOML and exit")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until SIGTERM or Ctrl-C, then drain."""
+    from perfkit.measuring.load.loops import ClosedLoop
+    from perfkit.settings import to_toml
+
+    settings, _ = flags.read_settings(options, ClosedLoop())
+    if options.show_settings:
+        print(to_toml(settings), end="")
+        return 0
+    from perfkit.serving.server.process import ServerSpec, serve
+
+    serve(ServerSpec(settings=settings, host=options.host, port=options.port, token=os.environ.get(options.token_env)))
+    return 0
