@@ -9,7 +9,7 @@ from sample_models.linear import PackedLinear, PlainLinear, can_pack, fastest_li
 needs_packing = pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
 
 
-@pytest.fixture()
+@pytest.fixture
 def tensors():
     generator = torch.Generator().manual_seed(3)
     return [torch.randn(shape, generator=generator) for shape in ((48, 32), (48,), (2, 5, 32), (2, 5, 48))]

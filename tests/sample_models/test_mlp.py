@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.model import InputRefused
 from sample_models.mlp import WIDTHS, Mlp
 
@@ -16,7 +17,7 @@ from sample_models.mlp import WIDTHS, Mlp
 @pytest.fixture(scope="module")
 def mlp():
     model = Mlp()
-    model.load(None, 7)
+    model.load(CpuDevice(), 7)
     return model
 
 
@@ -47,8 +48,8 @@ def test_a_batch_answers_each_request_as_if_it_were_alone(mlp):
 def test_the_seed_decides_the_weights_and_torchs_own_randomness_stays_where_it_was(mlp):
     same, other = Mlp(), Mlp()
     before = torch.random.get_rng_state()
-    same.load(None, 7)
-    other.load(None, 8)
+    same.load(CpuDevice(), 7)
+    other.load(CpuDevice(), 8)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert answer(same, [mlp.example()]) == answer(mlp, [mlp.example()])
     assert answer(other, [mlp.example()]) != answer(mlp, [mlp.example()])

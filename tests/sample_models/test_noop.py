@@ -5,13 +5,14 @@ import sys
 
 import pytest
 
+from perfkit.serving.devices.cpu import CpuDevice
 from sample_models.noop import Noop
 
 
 @pytest.mark.parametrize("payload", [None, 3, "text", [1, 2], {"deep": {"er": []}}, True])
 def test_any_payload_gets_the_same_four_floats(payload):
     model = Noop()
-    model.load(None, 0)
+    model.load(CpuDevice(), 0)
     collated = model.collate([model.preprocess(payload), model.preprocess("its mate")])
     outputs = model.split(model.predict(collated.inputs), collated.size)
     assert [model.postprocess(output) for output in outputs] == [[0.25] * 4, [0.25] * 4]

@@ -9,6 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
+from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.model import InputRefused
 from sample_models.jpeg import decode_jpeg
 from sample_models.resnet import SIDE, ResNet
@@ -17,7 +18,7 @@ from sample_models.resnet import SIDE, ResNet
 @pytest.fixture(scope="module")
 def resnet():
     model = ResNet()
-    model.load(None, 5)
+    model.load(CpuDevice(), 5)
     return model
 
 
@@ -74,8 +75,8 @@ def test_both_forms_of_the_payload_mean_the_same(resnet):
 def test_the_seed_decides_the_weights_and_torchs_own_randomness_stays_where_it_was(resnet):
     same, other = ResNet(), ResNet()
     before = torch.random.get_rng_state()
-    same.load(None, 5)
-    other.load(None, 6)
+    same.load(CpuDevice(), 5)
+    other.load(CpuDevice(), 6)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert answer(same, [resnet.example()]) == answer(resnet, [resnet.example()])
     assert answer(other, [resnet.example()]) != answer(resnet, [resnet.example()])
@@ -125,7 +126,7 @@ def test_what_is_not_a_base64_jpeg_is_refused_with_the_reason(resnet, payload, r
 def test_a_jpeg_that_is_cut_off_is_refused(resnet):
     content = jpeg(Image.radial_gradient("L"))
     for kept in (20, len(content) // 3, len(content) * 9 // 10):
-        with pytest.raises(InputRefused, match="not a JPEG|cut off or damaged"):
+        with pytest.raises(InputRefused, match=r"not a JPEG|cut off or damaged"):
             resnet.preprocess(encoded(content[:kept]))
 
 
