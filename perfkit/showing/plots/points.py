@@ -26,10 +26,12 @@ def labelled(points: Points) -> Iterator[tuple[str, Point]]:
 
 
 def setting_of(point: Point, varied: str) -> Any:
-    """The value that this point has for the varied setting; a bare name finds a dotted one."""
+    """The value that this point has for the varied setting; a bare name finds a dotted one, "" finds none ("")."""
     values: Mapping[str, Any] = point["varied"]
     if varied in values:
         return values[varied]
+    if not varied:
+        return ""
     tails = [name for name in values if name.endswith(f".{varied}") or varied.endswith(f".{name}")]
     if len(tails) == 1:
         return values[tails[0]]

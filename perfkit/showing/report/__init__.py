@@ -1,0 +1,6 @@
+"""One offline HTML page that tells a whole measurement."""
+
+from perfkit.showing.report.data import ReportData
+from perfkit.showing.report.page import render_report, write_report
+
+__all__ = ["ReportData", "render_report", "write_report"]

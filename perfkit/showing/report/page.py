@@ -1,0 +1,149 @@
+"""How does a report become one HTML file that opens from disk, asks no other machine, and prints?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from perfkit.errors import ArchiveError
+from perfkit.showing.plots.ledger import ledger_table, plot_ledger
+from perfkit.showing.plots.points import setting_of, setting_text
+from perfkit.showing.plots.scan import plot_scan, scan_table
+from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
+from perfkit.showing.report.data import ReportData
+from perfkit.showing.report.glossary import GLOSSARY
+from perfkit.showing.report.rows import Row, facts, row_of
+from perfkit.showing.report.scripts import page_scripts, policy
+from perfkit.showing.report.selftests import SelfTest, self_tests, summary
+from perfkit.showing.web import assets
+
+_FOLDER = Path(__file__).parent
+_COLUMNS = ("throughput", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "CPU cores", "requests")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A figure in the page: the id of its data, what a screen reader says, and the data."""
+
+    name: str
+    description: str
+    json: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A scan as the page shows it."""
+
+    title: str
+    varied: str
+    rows: tuple[Row, ...]
+    ledger: Chart
+    curve: Chart | None
+    tradeoff: Chart | None
+    knees: tuple[str, ...]
+    best: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """A point with its self-tests."""
+
+    label: str
+    summary: str
+    tests: tuple[SelfTest, ...]
+
+
+def write_report(path: Path, report: ReportData) -> None:
+    """Write the report; a reader never sees half a file. Raises ArchiveError when it cannot be written."""
+    page = render_report(report)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(page, "utf-8")
+        os.replace(draft, path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ArchiveError(
+            f"cannot write the report {path}: {error.strerror}; give a path in a folder that exists and has room"
+        ) from error
+
+
+def render_report(report: ReportData) -> str:
+    """The report's page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scripts = page_scripts()
+    return environment.get_template("page.html.j2").render(
+        report=report,
+        style=Markup((_FOLDER / "page.css").read_text("utf-8")),
+        policy=Markup(policy(scripts)),
+        scripts=scripts,
+        columns=_COLUMNS,
+        scans=[_section(scan, at) for at, scan in enumerate(report.scans)],
+        flame_json=Markup(assets.inline_json(report.flame)) if report.flame else None,
+        comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],
+        loads=list(_loads(report.scans)),
+        tested=list(_tested(report.scans)),
+        environment=list(facts(report.environment)),
+        glossary=GLOSSARY,
+    )
+
+
+def _section(scan: Mapping[str, Any], at: int) -> Section:
+    title, varied, series = scan["title"], scan["varied"], scan["series"]
+    table = scan_table(series, varied)
+    has_curve = table["setting"].nunique() > 1
+    knee, best = scan.get("knee"), scan.get("best")
+    tradeoff = tradeoff_table(series, varied)
+    return Section(
+        title=title,
+        varied=varied,
+        rows=tuple(row_of(point, label, varied) for label, points in series.items() for point in points),
+        curve=_chart(f"scan-{at}", plot_scan(table, varied, knee=knee, title=title)) if has_curve else None,
+        ledger=_chart(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
+        tradeoff=_chart(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve and len(tradeoff) else None,
+        knees=tuple(_knee_texts(knee)),
+        best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
+    )
+
+
+def _chart(name: str, figure: Any) -> Chart:
+    return Chart(name=name, description=figure.layout.title.text, json=Markup(assets.inline_text(figure.to_json())))
+
+
+def _knee_texts(knee: Mapping[str, Any] | None) -> Iterator[str]:
+    by_label = {"": knee} if knee and "setting" in knee else knee or {}
+    for label, one in by_label.items():
+        if one is not None:
+            whose = f" of {label}" if label else ""
+            setting, low, high = (setting_text(one[key]) for key in ("setting", "low", "high"))
+            yield f"Knee{whose}: {setting} (between {low} and {high}; {one['method']})."
+
+
+def _loads(scans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line for every load that a scan's points ran under."""
+    for scan in scans:
+        for label, points in scan["series"].items():
+            texts = [", ".join(f"{name} {text}" for name, text in facts(point.get("load") or {})) for point in points]
+            for text in dict.fromkeys(filter(None, texts)):
+                yield f"{scan['title']}{f' ({label})' if label else ''}: {text}."
+
+
+def _tested(scans: Iterable[Mapping[str, Any]]) -> Iterator[Tested]:
+    for scan in scans:
+        for label, points in scan["series"].items():
+            for point in points:
+                tests = self_tests(point)
+                setting = setting_text(setting_of(point, scan["varied"]))
+                where = ", ".join(filter(None, (scan["title"], label, f"{scan['varied']} {setting}".strip())))
+                yield Tested(label=where, summary=summary(tests), tests=tests)
