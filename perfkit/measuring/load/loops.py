@@ -31,8 +31,6 @@ class ClosedLoop(Checked):
     reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
     payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
     seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
-    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
-    seed: int = field(0, "seed of the schedule and of the payloads' order", low=0)
 
     @property
     def loop(self) -> str:
@@ -53,8 +51,6 @@ class OpenLoop(Checked):
     reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
     payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
     seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
-    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
-    seed: int = field(0, "seed of the schedule and of the payloads' order", low=0)
 
     @property
     def loop(self) -> str:

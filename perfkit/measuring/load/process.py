@@ -22,8 +22,6 @@ from perfkit.measuring.load.samples import SampleWriter
 from perfkit.measuring.load.spec import LoadSpec, read_spec
 from perfkit.measuring.load.target import check_permission, find_target
 
-__all__ = ["LoadSpec", "main", "run_phase"]
-
 
 def run_phase(spec: LoadSpec) -> None:
     """Run one phase of load and leave its samples and report; raises PerfkitError."""
