@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perfkit.measuring.analysis.knee import choose_best, find_knee
+from perfkit.measuring.analysis.best import choose_best
+from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.manifest import new_id
 from perfkit.measuring.archive.scanfolder import Scan as ScanWriter
 from perfkit.measuring.archive.scanfolder import create_scan, open_scan
@@ -173,17 +174,14 @@ def _finish(plan: ScanPlan, writer: ScanWriter) -> None:
     for index, point in enumerate(plan.points):
         pooled = certify(writer.pooled(index), point.varied)
         points.append(dict(pooled.manifest.certificate or {}))
-    writer.finish(points, {"knee": find_knee_of(points), "best": choose_best(points, None)})
+    writer.finish(points, {"knee": _knee(points), "best": choose_best(points, None)})
 
 
-def find_knee_of(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _knee(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The knee over the one varied numeric setting; None for a grid or a setting without an order."""
-    names = {name for point in points for name in point["varied"]}
-    if len(names) != 1:
-        return None
-    name = names.pop()
-    values = [point["varied"][name] for point in points]
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+    varied = points[0]["varied"]
+    values = [value for point in points for value in point["varied"].values()]
+    if len(varied) != 1 or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return None
     return find_knee(values, points)
 

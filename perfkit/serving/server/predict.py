@@ -123,13 +123,14 @@ class Prediction:
                 extra += retry_after(worst.retry_after_s)
         request = self._request
         closes = not request.keeps_alive
+        # Stamped before the bytes leave: the client may have them before this thread runs on.
+        replied_ns = self._service.clock.now_ns()
         request.connection.answer(response(status, body, extra=extra, closes=closes), closes=closes)
-        self._close_books(status)
+        self._close_books(status, replied_ns)
 
-    def _close_books(self, status: int) -> None:
+    def _close_books(self, status: int, replied_ns: int) -> None:
         service, ledger = self._service, self._service.books.requests
         cells = ledger.cells
-        replied_ns = service.clock.now_ns()
         service.gauge.add(-1, replied_ns)
         service.latency.observe(replied_ns - self._request.accepted_ns)
         middleware_ns = self._request.connection.total_ns

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from perfkit.measuring.phase import Progress as RoundProgress
 from perfkit.measuring.scanning.grid import ScanProgress, ScanWatch
+from perfkit.measuring.scanning.tour import TourProgress, TourWatch
 
 _remarks = Console(stderr=True, highlight=False)
 
@@ -52,5 +53,23 @@ def scan_progress(title: str, quiet: bool) -> Iterator[ScanWatch]:
         yield watch
 
 
+def _bar(quiet: bool) -> Progress:
+    """On a terminal only, and silent when quiet."""
+    columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), TextColumn("{task.description}"))
+    return Progress(*columns, console=_remarks, disable=quiet or not _remarks.is_terminal, transient=True)
+
+
 def _elapsed_s(live: RoundProgress | None, most_s: float) -> float:
     return 0.0 if live is None else min(live.elapsed_s, most_s)
+
+
+@contextmanager
+def tour_progress(quiet: bool) -> Iterator[TourWatch]:
+    """One bar for the whole demo: what is running, and the time left."""
+    with _bar(quiet) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def watch(progress: TourProgress) -> None:
+            bars.update(task, description=progress.doing, completed=progress.done_s, total=progress.total_s)
+
+        yield watch

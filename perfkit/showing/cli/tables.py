@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
-from perfkit.units import ABSENT, format_duration, format_interval, format_number, format_percent
+from perfkit.measuring.analysis.flame import TopFrame
+from perfkit.measuring.archive.runs import RunEntry
+from perfkit.units import ABSENT, format_bytes, format_duration, format_interval, format_number, format_percent
 
 _STYLES = {"sound": "green", "short": "yellow", "unsteady": "magenta", "void": "red"}
 
@@ -63,3 +66,28 @@ def reasons(points: Sequence[Mapping[str, Any]]) -> list[str]:
         varied = ", ".join(f"{name}={value}" for name, value in point["varied"].items()) or "run"
         lines += [f"{varied}: {point['grade']}: {reason}" for reason in point["reasons"] if point["grade"] != "sound"]
     return lines
+
+
+def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Table:
+    """The functions that hold the most samples of one recording."""
+    facts = f"{stacks['sample_count']} samples, {stacks['rate_hz']} Hz, {stacks['error_count']} errors"
+    table = Table(title=f"{stacks['mode']} ({facts})", title_justify="left", pad_edge=False)
+    for heading in ("self", "total", "function"):
+        table.add_column(heading, justify="left" if heading == "function" else "right")
+    for frame in frames:
+        table.add_row(format_percent(frame.self_ratio), format_percent(frame.total_ratio), escape(frame.name))
+    return table
+
+
+def runs_table(entries: Sequence[RunEntry]) -> Table:
+    """What lies in the archive, newest first."""
+    table = Table(pad_edge=False)
+    for heading in ("id", "kind", "model", "points", "grades", "size", "state"):
+        table.add_column(heading, justify="right" if heading in ("points", "size") else "left")
+    for entry in entries:
+        grades = ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())
+        model = f"{entry.model} (simulated)" if entry.simulated else entry.model
+        state = f"{entry.state}: {entry.reason}" if entry.reason else entry.state
+        cells = (entry.id, entry.kind, model, str(entry.points), grades, format_bytes(entry.bytes), state)
+        table.add_row(*map(escape, cells))
+    return table

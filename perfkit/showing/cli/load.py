@@ -1,0 +1,43 @@
+"""`perfkit load`: apply a load to a service and report what came back."""
+
+from __future__ import annotations
+
+import argparse
+
+from perfkit import fields
+from perfkit.showing.cli import options as flags
+
+_VOID_EXIT = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of the command."""
+    parser.add_argument("url", metavar="URL", help="where requests go: http://host:port (then /predict) or with a path")
+    flags.add_load(parser)
+    flags.add_set(parser)
+    parser.add_argument("--seconds", type=float, default=10.0, help="measured time, warm-up not counted (default 10)")
+    flags.add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and print one point; exit 3 when it is void."""
+    from perfkit.errors import ConfigError
+    from perfkit.measuring.experiment import measure
+    from perfkit.measuring.service import attach
+    from perfkit.showing.cli import console
+    from perfkit.showing.cli.tables import points_table, reasons
+
+    load = flags.read_load(options)
+    server, client = flags.split_changes(options.changes, load)
+    if server:
+        raise ConfigError(f"{next(iter(server))} belongs to the server, which perfkit load does not start; set it there")
+    result = measure(attach(options.url), fields.replace(load, client), options.seconds, options.out)
+    if options.json:
+        console.print_json({"schema": 1, **result.point, "folder": str(result.folder)})
+    else:
+        out = console.results()
+        out.print(points_table([result.point], f"{load.loop} loop · {options.url}"))
+        for line in reasons([result.point]):
+            out.print(line)
+        out.print(f"saved in {result.folder}")
+    return _VOID_EXIT if result.grade == "void" else 0

@@ -1,0 +1,23 @@
+"""`perfkit report`: one offline page from archived runs and scans."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of the command."""
+    parser.add_argument("folder", type=Path, help="folder of a scan or run, or of a demo")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default: report.html in the folder)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page and say where it is."""
+    from perfkit.showing.cli import console
+    from perfkit.showing.report.collect import report_of_folder
+    from perfkit.showing.report.page import write_report
+
+    page = write_report(options.out or options.folder / "report.html", report_of_folder(options.folder))
+    console.results().print(f"report: {page}")
+    return 0

@@ -1,0 +1,57 @@
+"""How is a result said in a sentence? The recommendation, what padding costs, and whether the advice held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfkit.units import format_interval, format_number, format_percent, format_rate
+
+Points = Sequence[Mapping[str, Any]]
+
+_NOTABLE_PADDING = 0.2  # above this share of computed tokens, padding is worth a sentence
+
+
+def recommendation(best: Mapping[str, Any] | None) -> str:
+    """What to set, and why."""
+    if best is None:
+        return "No point is fit to be recommended: each is void, unsteady or over its budget. The table says why."
+    settings = best["settings"]
+    chosen = f"workers = {settings['workers']}, batch.max_size = {settings['batch']['max_size']}" if settings else "as measured"
+    return f"Recommended: {chosen}. {best['reason']}"
+
+
+def padding_remark(curves: Mapping[str, Points]) -> str:
+    """What batching gains and padding wastes, for each set of payloads; empty when nothing is notable."""
+    return " ".join(filter(None, (_padding_of(label, points) for label, points in curves.items())))
+
+
+def _padding_of(label: str, points: Points) -> str:
+    usable = [point for point in points if point["throughput_rps"]["value"] is not None]
+    if len(usable) < 2:
+        return ""
+    alone, largest = usable[0], usable[-1]
+    wasted = largest["padding_ratio"]
+    if wasted is None or wasted < _NOTABLE_PADDING:
+        return ""
+    size = largest["varied"]["batch.max_size"]
+    before, after = alone["throughput_rps"]["value"], largest["throughput_rps"]["value"]
+    verb = "still gains" if after > before else "loses"
+    return (
+        f"With {label}, batches of up to {size} are {format_percent(wasted)} padding; batching {verb}: "
+        f"{format_rate(before)} one by one, {format_rate(after)} batched."
+    )
+
+
+def comparison_verdict(compared: Mapping[str, Mapping[str, Any]]) -> str:
+    """Whether recommended really beats default, by their throughput intervals of the same interleaved rounds."""
+    default, chosen = compared["default"]["throughput_rps"], compared["recommended"]["throughput_rps"]
+    if default["low"] is None or chosen["low"] is None:
+        return "Inconclusive: one of the two is void."
+    low, high = chosen["low"] / default["high"], chosen["high"] / default["low"]
+    ratio = f"{format_number(chosen['value'] / default['value'])}x ({format_interval(f'{low:.2f} x', f'{high:.2f} x')})"
+    if low > 1:
+        return f"Confirmed: the recommended setting serves {ratio} the throughput of the default."
+    if high < 1:
+        return f"Refuted: the recommended setting serves only {ratio} the throughput of the default."
+    return f"Inconclusive: the recommended setting serves {ratio} the throughput of the default."

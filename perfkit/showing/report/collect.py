@@ -1,0 +1,118 @@
+"""Which archived results go into a report, and what does it say about them? From runs and scans to ReportData."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perfkit.errors import ArchiveError
+from perfkit.measuring.analysis.flame import flame_data
+from perfkit.measuring.experiment import Run, open_run
+from perfkit.measuring.scanning.grid import Scan, open_scan_results
+from perfkit.measuring.scanning.tour import Series, Tour, open_tour
+from perfkit.showing.report.advice import comparison_verdict, padding_remark, recommendation
+from perfkit.showing.report.data import ReportData
+
+
+def report_of_folder(folder: Path) -> ReportData:
+    """The report of whatever a folder holds: a demo, a scan or a run; raises ArchiveError."""
+    if (folder / "demo.json").exists():
+        return report_of_tour(open_tour(folder))
+    if (folder / "scan.json").exists():
+        return report_of_scan(open_scan_results(folder))
+    if (folder / "run.json").exists():
+        return report_of_run(open_run(folder))
+    raise ArchiveError(f"{folder} holds no demo, scan or run; perfkit runs lists what there is")
+
+
+def report_of_tour(tour: Tour) -> ReportData:
+    """The demo's report."""
+    first = tour.scan.run(0).stored.manifest
+    simulated = tour.scan.stored.header.simulated
+    compared = {str(point["varied"]["setting"]): point for point in tour.final.points} if tour.final else None
+    remark = padding_remark({series.label: tour.points(series) for series in tour.series if series.varied != "workers"})
+    return ReportData(
+        title=f"perfkit demo: {first.title}",
+        simulated=simulated,
+        created=first.created,
+        recommendation=" ".join(filter(None, [recommendation(tour.best), remark])),
+        scans=_tour_scans(tour),
+        flame=_flame(tour.stacks, first.title) if tour.stacks else None,
+        flame_missing_reason=tour.stacks_missing,
+        comparison=compared,
+        comparison_verdict=comparison_verdict(compared) if compared else "",
+        environment=first.environment,
+    )
+
+
+def report_of_scan(scan: Scan) -> ReportData:
+    """A scan's report."""
+    first = scan.run(0).stored.manifest
+    names = list(scan.points[0]["varied"])
+    section = {
+        "title": f"Scan of {', '.join(names) or 'one setting'}",
+        "varied": names[0] if len(names) == 1 else "point",
+        "series": {"": scan.points if len(names) == 1 else _numbered(scan.points)},
+        "knee": scan.knee,
+        "best": scan.best(),
+    }
+    return ReportData(
+        title=f"perfkit scan: {first.title}",
+        simulated=scan.stored.header.simulated,
+        created=first.created,
+        recommendation=recommendation(scan.best()),
+        scans=[section],
+        flame_missing_reason="a scan records no stacks; perfkit profile does",
+        environment=first.environment,
+    )
+
+
+def report_of_run(run: Run) -> ReportData:
+    """A run's report: its ledger, and its flame graph when stacks were recorded."""
+    manifest = run.stored.manifest
+    point = {**run.point, "varied": {"run": manifest.id}}
+    return ReportData(
+        title=f"perfkit run: {manifest.title}",
+        simulated=manifest.simulated,
+        created=manifest.created,
+        recommendation="",
+        scans=[{"title": "Run", "varied": "run", "series": {"": [point]}, "knee": None, "best": None}],
+        flame=_flame(run, manifest.title),
+        flame_missing_reason="" if run.stored.stacks else "no stacks were recorded; perfkit profile does",
+        environment=manifest.environment,
+    )
+
+
+def _tour_scans(tour: Tour) -> list[dict[str, Any]]:
+    """One section a varied setting, with one curve per set of payloads."""
+    sections: dict[str, list[Series]] = {}
+    for series in tour.series:
+        sections.setdefault(series.varied, []).append(series)
+    return [_tour_section(tour, varied, curves) for varied, curves in sections.items()]
+
+
+def _tour_section(tour: Tour, varied: str, curves: Sequence[Series]) -> dict[str, Any]:
+    single = len(curves) == 1
+    knees = {"" if single else series.label: tour.knee(series) for series in curves}
+    label = f" ({curves[0].label})" if single and curves[0].label else ""
+    return {
+        "title": f"Scan of {varied}{label}",
+        "varied": varied,
+        "series": {"" if single else series.label: tour.points(series) for series in curves},
+        "knee": knees[""] if single else {name: knee for name, knee in knees.items() if knee},
+        "best": None,
+    }
+
+
+def _numbered(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The points of a grid on one axis: each by all that was varied."""
+    return [
+        {**point, "varied": {"point": ", ".join(f"{name}={value}" for name, value in point["varied"].items()) or "1"}}
+        for point in points
+    ]
+
+
+def _flame(run: Run, title: str) -> dict[str, Any] | None:
+    stacks = run.stacks()
+    return flame_data(stacks, title, run.stored.manifest.simulated) if stacks else None
