@@ -1,0 +1,76 @@
+"""Presets: what comes with perfkit, what a wrong file is told, what the parts add up to."""
+
+import pytest
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.serving.devices.simulated.preset import ServiceParts, Step, load_preset, preset_names, read_preset
+from perfkit.settings import ServerSettings
+
+KNOWN = ["bert-large", "s001-a10", "s002-textcls", "s003-threads"]
+
+
+def test_an_unknown_preset_is_refused_with_the_known_ones():
+    assert preset_names() == KNOWN
+    with pytest.raises(
+        ConfigError, match=r"unknown preset 's004'; known: bert-large, s001-a10, s002-textcls, s003-threads"
+    ):
+        load_preset("s004")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_preset_says_where_it_comes_from_and_its_server_settings_are_valid(name):
+    preset = load_preset(name)
+    assert (preset.name, bool(preset.source)) == (name, True)
+    assert fields.from_nested(ServerSettings, preset.server_defaults).workers >= 1
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_at_most_two_rows_of_a_published_table_were_fitted(name):
+    assert sum(row.kind == "fitted" for row in load_preset(name).seed_rows) <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[service\n", "preset file wrong.toml: "),
+        ("colour = 1\n", "unknown entry colour"),
+        ("[device]\nalpha_ms = 3\n", "unknown setting device.alpha_ms"),
+        ("[device]\nalpha_s = -1.0\n", "alpha_s is -1.0; it takes a number from 0 to 60"),
+        ('[service]\nlock_policy = "lifo"\n', "lock_policy is 'lifo'; it takes one of fifo, random"),
+        ('[[seed_rows]]\nkind = "measured"\n', "kind is 'measured'; it takes one of fitted, predicted"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_reason(tmp_path, text, complaint):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        read_preset(path)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read preset"):
+        read_preset(tmp_path / "absent.toml")
+
+
+def test_a_request_is_its_host_work_its_copies_and_its_device_work_in_order():
+    steps = load_preset("s003-threads").request_steps(in_flight=8)
+    assert [step.engine for step in steps] == ["delay", "host", "host", "compute", "host"]
+    assert sum(step.mean_ns for step in steps) == pytest.approx(1e9 / 2.8, rel=1e-3)
+    copying = load_preset("bert-large").request_steps(in_flight=1)
+    assert [step.engine for step in copying] == ["host", "h2d", "compute", "d2h"]
+
+
+def test_only_lock_work_grows_with_the_requests_in_flight_and_only_beyond_the_limit():
+    service = ServiceParts(contention_per_request_ratio=0.01, contention_free_requests=10)
+    part = load_preset("s002-textcls").service.predict
+    assert [service.inflation_ratio(n) for n in (1, 10, 40)] == pytest.approx([1.0, 1.0, 1.3])
+    assert service.host_steps(part, 40) == [
+        Step("delay", pytest.approx(part.parallel_s * 1e9), 0.0),
+        Step("host", pytest.approx(1.3 * part.serial_s * 1e9), 0.0),
+    ]
+
+
+def test_full_batches_of_seed_001_are_limited_by_the_device():
+    device = load_preset("s001-a10").device
+    assert [size / device.compute_s(size) for size in (1, 8)] == pytest.approx([1000.0, 1333.0], rel=1e-3)
