@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +62,9 @@ def measure_windows(run: RunData) -> Measured:
     parts = [_window_part(run, window) for window in windows]
     rows = pd.concat([part[0] for part in parts]) if parts else run.requests.iloc[:0]
     counted = rows["end_state"].isin([OK, _GAVE_UP]).to_numpy(dtype=bool)
-    scheduled, sent, received = (relative_ns(rows, name, run.started_ns)[counted] for name in ("scheduled", "sent", "received"))
+    scheduled, sent, received = (
+        relative_ns(rows, name, run.started_ns)[counted] for name in ("scheduled", "sent", "received")
+    )
     gave_up = (rows["end_state"] == _GAVE_UP).to_numpy(dtype=bool)[counted]
     received = np.where(gave_up | np.isnan(received), np.inf, received)
     edges = np.cumsum([0, *(len(part[0]) for part in parts)])
@@ -71,7 +74,7 @@ def measure_windows(run: RunData) -> Measured:
         latency_s=(received - scheduled) / NS_PER_S,
         service_s=(received - sent) / NS_PER_S,
         scheduled_ns=scheduled,
-        sizes=tuple(int(counted[start:end].sum()) for start, end in zip(edges[:-1], edges[1:], strict=True)),
+        sizes=tuple(int(counted[start:end].sum()) for start, end in itertools.pairwise(edges)),
         replies_ns=tuple(part[1] for part in parts),
     )
 

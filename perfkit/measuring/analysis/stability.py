@@ -76,7 +76,9 @@ def _level(values: Floats, counts: Sequence[int], p: float) -> Interval:
 
 
 def _inverse(interval: Interval) -> Interval:
-    low, value, high = (None if end is None or end <= 0 else 1 / end for end in (interval.high, interval.value, interval.low))
+    low, value, high = (
+        None if end is None or end <= 0 else 1 / end for end in (interval.high, interval.value, interval.low)
+    )
     return Interval(value=value, low=low, high=high)
 
 
@@ -97,6 +99,6 @@ def _judge(quantity: str, windows: Sequence[Interval], most: float) -> Spread:
     ratio = highest.value / lowest.value
     if ratio <= most or lowest.overlaps(highest):
         return Spread(quantity=quantity, ratio=ratio, problem="")
-    allowed = f"at most {units.format_number(most)}" if most > 1 else "overlapping intervals"
-    text = f"{quantity} differs between thirds of the run by a factor of {units.format_number(ratio)} ({allowed} is steady)"
+    allowed = f"steady is at most {units.format_number(most)}" if most > 1 else "their intervals are apart"
+    text = f"{quantity} differs between thirds of the run by a factor of {units.format_number(ratio)} ({allowed})"
     return Spread(quantity=quantity, ratio=ratio, problem=text)

@@ -141,7 +141,9 @@ def describe_problems(found: Steadiness) -> tuple[str, ...]:
         problems.append("the warm-up had not ended in most rounds (MSER-5 at its limit); measure longer")
     for step in found.steps:
         levels = f"{units.format_duration(step.before_s)} to {units.format_duration(step.after_s)}"
-        problems.append(f"mean latency stepped from {levels} after {units.format_percent(step.at_ratio)} of the requests")
+        problems.append(
+            f"mean latency stepped from {levels} after {units.format_percent(step.at_ratio)} of the requests"
+        )
     if found.drift_ratio is not None and not found.steps:
         problems.append(f"latency drifted by {units.format_percent(found.drift_ratio)} over the run ({found.trend})")
     return (*problems, *(spread.problem for spread in found.spreads if spread.problem))

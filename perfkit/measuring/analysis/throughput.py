@@ -7,11 +7,19 @@ contiguous blocks; counting in slices would see the steps of whole batches as no
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from perfkit.measuring.analysis.blocks import Floats, Interval, block_edges, block_means, blocks_per_round, mean_interval
+from perfkit.measuring.analysis.blocks import (
+    Floats,
+    Interval,
+    block_edges,
+    block_means,
+    blocks_per_round,
+    mean_interval,
+)
 from perfkit.measuring.analysis.measured import Measured
 from perfkit.measuring.analysis.warmup import Window
 
@@ -46,7 +54,7 @@ def finite_sizes(measured: Measured) -> list[int]:
     """Answered requests of each window, without those whose client gave up."""
     edges = np.cumsum([0, *measured.sizes])
     answered = np.isfinite(measured.latency_s)
-    return [int(answered[start:end].sum()) for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    return [int(answered[start:end].sum()) for start, end in itertools.pairwise(edges)]
 
 
 def loop_time(latency_s: Floats, sizes: Sequence[int], think_s: float, confidence: float = 0.95) -> Interval:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 GROUP = 5  # the 5 of MSER-5
 LEAST_GROUPS = 10  # fewer means than this cannot place a minimum
-NEGLIGIBLE_RATIO = 1e-3  # a standard error below 0.1 % of the mean is as good as the least; constant series have no minimum
+NEGLIGIBLE_RATIO = (
+    1e-3  # a standard error below 0.1 % of the mean is as good as the least; constant series have no minimum
+)
 OK = "ok"
 
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.03
 ORIGIN = "MEASUREMENT.md amendment 9: tolerance 3 %"
-_OWN_WORK = (("accepted", "parsed"), ("preprocess_started", "preprocess_ended"), ("postprocess_started", "postprocess_ended"))
+_OWN_WORK = (
+    ("accepted", "parsed"),
+    ("preprocess_started", "preprocess_ended"),
+    ("postprocess_started", "postprocess_ended"),
+)
 _BATCH_WORK = (("batch_sealed", "collated"), ("h2d_started", "h2d_ended"), ("compute_started", "compute_ended"))
 
 
@@ -46,7 +50,8 @@ def check_throughput_bound(run: RunData, measured: Measured) -> Check:
     if run.users is None or demand is None or measured.throughput_rps is None:
         return not_judged(name, 1 + TOLERANCE, ORIGIN, "needs a closed loop and the server's ledger")
     ratio = measured.throughput_rps * (demand + run.think_s) / run.users
-    text = f"{units.format_rate(measured.throughput_rps)} from {run.users} users, each reply {units.format_duration(demand)} of work"
+    rate, work = units.format_rate(measured.throughput_rps), units.format_duration(demand)
+    text = f"{rate} from {run.users} users, each reply {work} of work"
     return at_most(name, ratio, 1 + TOLERANCE, ORIGIN, text)
 
 

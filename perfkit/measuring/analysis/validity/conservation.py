@@ -58,8 +58,12 @@ def check_replies_agree(run: RunData) -> Check:
         return not_judged(name, 0, ORIGIN, "the service gives no counters")
     given = sum(_growth(entry["before"], entry["after"], OK) for entry in run.counters)
     rounds = [entry["round"] for entry in run.counters]
-    got = int(((run.requests["end_state"] == OK) & run.requests["sent_ns"].notna() & run.requests["round"].isin(rounds)).sum())
-    return at_most(name, max(0, got - given), 0, ORIGIN, f"the client counts {got} good replies, the server only {given}")
+    got = int(
+        ((run.requests["end_state"] == OK) & run.requests["sent_ns"].notna() & run.requests["round"].isin(rounds)).sum()
+    )
+    return at_most(
+        name, max(0, got - given), 0, ORIGIN, f"the client counts {got} good replies, the server only {given}"
+    )
 
 
 def check_ledger_complete(run: RunData) -> Check:
@@ -71,7 +75,8 @@ def check_ledger_complete(run: RunData) -> Check:
     dropped = sum(_growth(entry["before"], entry["after"], "ledger_dropped") for entry in run.counters)
     unwritten = sum(_unwritten(entry) for entry in run.counters)
     without = int(((run.requests["end_state"] == OK).to_numpy(dtype=bool) & ~halves).sum())
-    text = f"{dropped} ledger rows overwritten unread, {unwritten} ended requests not written, {without} good replies without a row"
+    text = f"{dropped} ledger rows overwritten unread, {unwritten} ended requests not written"
+    text += f", {without} good replies without a row"
     return at_most(name, dropped + unwritten + without, 0, ORIGIN, text)
 
 

@@ -65,7 +65,9 @@ def check_schedule(run: RunData) -> Check:
     gaps = _scheduled_gaps(run)
     if len(gaps) < _LEAST_GAPS:
         return not_judged(name, SCHEDULE_LIMIT, SCHEDULE_ORIGIN, f"{len(gaps)} gaps are too few")
-    return at_most(name, anderson_darling(gaps), SCHEDULE_LIMIT, SCHEDULE_ORIGIN, "the gaps of the schedule are not exponential")
+    return at_most(
+        name, anderson_darling(gaps), SCHEDULE_LIMIT, SCHEDULE_ORIGIN, "the gaps of the schedule are not exponential"
+    )
 
 
 def _scheduled_gaps(run: RunData) -> Floats:
@@ -93,7 +95,9 @@ def check_achieved(run: RunData) -> Check:
     ratio = sent / scheduled if scheduled else 0.0
     passed = ratio >= LEAST_ACHIEVED
     reason = "" if passed else f"{sent} of {scheduled} scheduled requests were sent"
-    return Check(name=name, passed=passed, figure=ratio, threshold=LEAST_ACHIEVED, origin=ACHIEVED_ORIGIN, reason=reason)
+    return Check(
+        name=name, passed=passed, figure=ratio, threshold=LEAST_ACHIEVED, origin=ACHIEVED_ORIGIN, reason=reason
+    )
 
 
 def generator_cpu_ratio(run: RunData) -> float | None:

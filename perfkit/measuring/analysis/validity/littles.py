@@ -47,7 +47,9 @@ def _is_stale(run: RunData, readings: Sequence[Mapping[str, Any]]) -> bool:
     times = np.diff([int(reading["time_ns"]) for reading in readings])
     areas = np.diff([int(reading["area_ns"]) for reading in readings])
     busy = np.array([int(reading["in_flight"]) > 0 for reading in readings[:-1]])
-    served = bool((run.requests["accepted_ns"].notna() & (run.requests["round"] == readings[0]["round"]).fillna(False)).any())
+    served = bool(
+        (run.requests["accepted_ns"].notna() & (run.requests["round"] == readings[0]["round"]).fillna(False)).any()
+    )
     moved = len(areas) > 0 and int(areas.sum()) > 0
     return bool((times <= 0).any() or (areas < 0).any()) or (served and not moved) or _froze(times, areas, busy)
 

@@ -30,7 +30,9 @@ ORDER_ORIGIN = "DESIGN.md ledger: the instants are always in this order"
 MOST_SUM_ERROR = 0.01
 SUM_ORIGIN = "MEASUREMENT.md A7: stage sum within 1 %"
 MOST_MIDDLEWARE_ERROR_S = 100e-6
-MIDDLEWARE_ORIGIN = "1 % as for the stage sum, or 100 µs for the event loop's hand-over between the two clocks (judgement)"
+MIDDLEWARE_ORIGIN = (
+    "1 % as for the stage sum, or 100 µs for the event loop's hand-over between the two clocks (judgement)"
+)
 ALWAYS = ("accepted", "parsed", "replied")
 
 
@@ -50,7 +52,9 @@ def check_stamps_present(run: RunData) -> Check:
     served = run.requests[(run.requests["end_state"] == OK).to_numpy(dtype=bool) & has_server_half(run.requests)]
     if not len(served):
         return not_judged(name, 0, origin, "no server ledger")
-    present = {instant: served[f"{instant}_ns"].notna() for instant in SERVER_INSTANTS} | {"batch": served["batch_id"].notna()}
+    present = {instant: served[f"{instant}_ns"].notna() for instant in SERVER_INSTANTS} | {
+        "batch": served["batch_id"].notna()
+    }
     sent = served["sent_ns"].notna()
     missing = {instant: int((~served[f"{instant}_ns"].notna() & sent).sum()) for instant in CLIENT_INSTANTS}
     for instant, seen in present.items():
@@ -84,7 +88,9 @@ def check_middleware(measured: Measured) -> Check:
     error_s, whole_s = _mean(np.abs(inside - taken)) / NS_PER_S, _mean(taken) / NS_PER_S
     allowed = max(MOST_SUM_ERROR, MOST_MIDDLEWARE_ERROR_S / whole_s) if whole_s > 0 else MOST_SUM_ERROR
     relative = error_s / whole_s if whole_s > 0 else 0.0
-    return at_most(name, relative, allowed, MIDDLEWARE_ORIGIN, "the ledger's total differs from the latency taken around it")
+    return at_most(
+        name, relative, allowed, MIDDLEWARE_ORIGIN, "the ledger's total differs from the latency taken around it"
+    )
 
 
 def _mean(values: Floats) -> float:
@@ -95,4 +101,5 @@ def served_rows(measured: Measured) -> pd.DataFrame:
     """Measured requests that were answered well and that the server's ledger knows."""
     rows = measured.rows
     whole = (rows["end_state"] == OK).to_numpy(dtype=bool) & has_server_half(rows)
-    return rows[whole & rows["received_ns"].notna().to_numpy(dtype=bool)]
+    served: pd.DataFrame = rows[whole & rows["received_ns"].notna().to_numpy(dtype=bool)]
+    return served

@@ -1,0 +1,59 @@
+"""How far can a run be trusted? Four grades, each with its reasons (MEASUREMENT.md amendment 1)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from perfkit import units
+from perfkit.measuring.analysis.floors import floor_count
+
+if TYPE_CHECKING:
+    from perfkit.measuring.analysis.latency import Quantile
+    from perfkit.measuring.analysis.validity.check import Check
+
+Label = Literal["sound", "short", "unsteady", "void"]
+PROFILED = "a profiler was attached; a profiled phase never counts as a measurement"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """*void*: the instrument failed. *unsteady*: no single state. *short*: too few requests. *sound*: none of these."""
+
+    label: Label
+    reasons: tuple[str, ...]
+
+
+def grade(failures: Sequence[str], problems: Sequence[str], shortfalls: Sequence[str]) -> Grade:
+    """The worst that applies, with all reasons, the worst first."""
+    label: Label = "void" if failures else "unsteady" if problems else "short" if shortfalls else "sound"
+    return Grade(label=label, reasons=(*failures, *problems, *shortfalls))
+
+
+def describe_failures(checks: Sequence[Check], profiled: bool, answered: int) -> tuple[str, ...]:
+    """What makes a run void, one line a reason."""
+    failures = [f"{check.name}: {check.reason}" for check in checks if check.passed is False]
+    if profiled:
+        failures.append(PROFILED)
+    if answered == 0:
+        failures.append("no request was answered inside a measured window")
+    return tuple(failures)
+
+
+def describe_shortfalls(quantiles: Mapping[str, Quantile], warmup_judged: bool) -> tuple[str, ...]:
+    """What makes a run short, one line a reason."""
+    short = [_shortfall(name, found) for name, found in quantiles.items() if found.value is None]
+    if not warmup_judged:
+        short.append("the rounds have too few requests to see where their warm-up ends")
+    return tuple(short)
+
+
+def _shortfall(name: str, found: Quantile) -> str:
+    floor = floor_count(int(name[1:]) / 100)
+    if found.needs_s is None:
+        return f"{name.upper()} is not known: that many requests never got a reply"
+    needs = f"needs about {units.format_duration(found.needs_s)} of measuring"
+    if found.n_eff >= floor:
+        return f"{name.upper()} {needs}: 300 relaxation times of the queue"
+    return f"{name.upper()} {needs}: {found.n_eff:.0f} effective of {found.n} requests, {floor} are the floor"

@@ -1,0 +1,85 @@
+"""How long must an open loop run before its P99 can be certified?
+
+A queue forgets its past in a relaxation time, tau = S / (1 - sqrt(rho))^2 (M/M/1, conservative); an
+interval of P99 holds from 300 of them (MEASUREMENT.md A3, open loop only by amendment 3). Here S is the
+time per request of all workers together at full batches, and rho the rate relative to that capacity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+
+if TYPE_CHECKING:
+    from perfkit.measuring.analysis.blocks import Floats
+    from perfkit.measuring.analysis.measured import Measured
+    from perfkit.measuring.analysis.rundata import RunData
+
+LEAST_TIMES = 300.0  # MEASUREMENT.md A3; coverage is claimed at 1,000 (amendment 4)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What the workers can do: requests a second at full batches, and the mean time of one call."""
+
+    max_rps: float
+    call_s: float
+
+
+def relaxation_s(load_ratio: float, capacity: Capacity) -> float:
+    """tau in seconds; infinite at or above capacity. Never below one call of the model."""
+    if load_ratio >= 1:
+        return float("inf")
+    return max(capacity.call_s, 1 / capacity.max_rps / (1 - math.sqrt(load_ratio)) ** 2)
+
+
+def find_capacity(run: RunData, measured: Measured) -> Capacity | None:
+    """Fits the call time H(b) = a + c b over the batches and takes it at the largest batch; None without batches."""
+    if run.max_batch is None or not len(run.batches) or not measured.windows:
+        return None
+    seconds, sizes, workers = _occupation(run)
+    known = np.isfinite(seconds) & (seconds > 0)
+    if not known.any():
+        return None
+    full_s = _call_time_at(run.max_batch, seconds[known], sizes[known])
+    return Capacity(max_rps=workers * run.max_batch / full_s, call_s=float(seconds[known].mean()))
+
+
+def _occupation(run: RunData) -> tuple[Floats, Floats, int]:
+    """How long each batch kept its worker, its size, and the number of workers seen."""
+    batches = run.batches.sort_values(["round", "model_thread", "batch_sealed_ns"], kind="stable")
+    sealed, woken, freed = (
+        relative_ns(batches, name, run.started_ns) for name in ("batch_sealed", "woken", "worker_free")
+    )
+    same = batches["model_thread"].eq(batches["model_thread"].shift(-1)) & batches["round"].eq(
+        batches["round"].shift(-1)
+    )
+    following = np.append(freed[1:], np.nan)
+    # A worker with work of its own after the call (inline postprocess) is free later than it woke.
+    until = np.where(same.fillna(False).to_numpy(dtype=bool) & (following > woken), following, woken)
+    return (
+        (until - sealed) / NS_PER_S,
+        batches["size"].to_numpy(dtype=np.float64),
+        int(batches["model_thread"].nunique()),
+    )
+
+
+def _call_time_at(size: int, seconds: Floats, sizes: Floats) -> float:
+    """Call time of a batch of `size`; where all batches were of one size, batching is assumed to gain nothing."""
+    if len(np.unique(sizes)) < 2:
+        return float(seconds.mean()) * size / float(sizes[0])
+    slope, base = np.polyfit(sizes, seconds, 1)
+    return float(max(base, 0.0) + max(slope, 0.0) * size) if slope > 0 else float(seconds.mean())
+
+
+def needed_seconds(run: RunData, measured: Measured) -> float | None:
+    """Seconds that this open loop must run for its P99; None for a closed loop or an unknown capacity."""
+    capacity = None if run.is_closed_loop else find_capacity(run, measured)
+    if capacity is None or measured.seconds <= 0:
+        return None
+    return LEAST_TIMES * relaxation_s(len(measured.rows) / measured.seconds / capacity.max_rps, capacity)
