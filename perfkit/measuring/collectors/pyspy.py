@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perfkit.clock import REAL_CLOCK, Clock
-from perfkit.errors import CollectorUnavailable
+from perfkit.errors import CollectorUnavailable, ConfigError
 from perfkit.measuring.collectors.collector import Recording, Target
 from perfkit.measuring.collectors.proc import read_text
 from perfkit.measuring.collectors.pyspy_session import PySpySession
@@ -64,7 +64,7 @@ class PySpy:
 
     def __init__(self, mode: str = "default", rate_hz: int = DEFAULT_RATE_HZ, clock: Clock = REAL_CLOCK) -> None:
         if mode not in MODES:
-            raise ValueError(f"mode is {mode!r}; it takes one of {', '.join(MODES)}")
+            raise ConfigError(f"mode is {mode!r}; it takes one of {', '.join(MODES)}")
         self.name = f"pyspy-{mode}"
         self._mode = mode
         self._rate_hz = rate_hz

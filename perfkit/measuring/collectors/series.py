@@ -12,7 +12,6 @@ time of the lines after it, any other line is a value of a declared series:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -33,12 +32,12 @@ class Reading(NamedTuple):
 
 
 class SeriesWriter:
-    """Appends readings, one system call an instant. Used by one thread."""
+    """Appends readings, and hands each instant to the kernel at once. Used by one thread."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        self._file = path.open("wb")
         self._numbers: dict[tuple[str, str, str], int] = {}
-        os.write(self._file, f"{HEADER}\n".encode())
+        self._write([HEADER])
 
     def append(self, time_ns: int, readings: Iterable[Reading]) -> None:
         """Write what was read at one instant."""
@@ -50,16 +49,17 @@ class SeriesWriter:
                 number = self._numbers[key] = len(self._numbers)
                 lines.append(f"+ {number}\t" + "\t".join(_plain(part) for part in key))
             lines.append(f"{number} {reading.value!r}")
-        os.write(self._file, ("\n".join(lines) + "\n").encode())
+        self._write(lines)
 
-    def close(self) -> None:
-        os.close(self._file)
+    def _write(self, lines: list[str]) -> None:
+        self._file.write(("\n".join(lines) + "\n").encode())
+        self._file.flush()
 
     def __enter__(self) -> SeriesWriter:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.close()
+        self._file.close()
 
 
 def _plain(part: str) -> str:

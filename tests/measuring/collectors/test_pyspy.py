@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from perfkit.clock import REAL_CLOCK
-from perfkit.errors import CollectorUnavailable
+from perfkit.errors import CollectorUnavailable, ConfigError
 from perfkit.measuring.collectors import pyspy
 from perfkit.measuring.collectors.collector import Target
 from perfkit.measuring.collectors.pyspy import MODES, PySpy, explain_failure, find_pyspy, record_stacks
@@ -146,5 +146,5 @@ def test_the_pyspy_beside_the_interpreter_comes_before_the_one_on_path(monkeypat
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(ValueError, match="mode is 'native'; it takes one of default, idle, gil"):
+    with pytest.raises(ConfigError, match="mode is 'native'; it takes one of default, idle, gil"):
         PySpy("native")
