@@ -39,17 +39,20 @@ class Ledger:
 
     def open(self) -> int:
         """Offset of a blank row. The least recently closed one, so that readers have time."""
+        if not self._free:  # more requests in flight than rows: admission bounds them, the capacity only what is kept
+            self.cells.extend(self._blank)
+            return len(self.cells) - self.width
         row = self._free.popleft()
         self.cells[row : row + self.width] = self._blank
         return row
 
     def close(self, row: int) -> None:
         """The row is complete: readers may have it, and later rows may overwrite it."""
-        self._free.append(row)
         if self.stamps:
+            self.cells[row] = self.closed + 1
             self._order[self.closed % self._capacity] = row
-            self.closed += 1
-            self.cells[row] = self.closed
+            self.closed += 1  # last: a reader that sees the number finds the row
+        self._free.append(row)
 
     def read(self, since: int) -> tuple[array[int], int]:
         """Cells of every closed row from number `since` on, and how many of them were lost.

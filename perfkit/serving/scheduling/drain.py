@@ -12,17 +12,19 @@ _MOST_S = 60.0
 class DrainRate:
     """Moving mean of the time that the service takes per item, from one batch to the next. Pure."""
 
-    __slots__ = ("_last_ns", "_per_item_ns")
+    __slots__ = ("_had_backlog", "_last_ns", "_per_item_ns")
 
     def __init__(self) -> None:
+        self._had_backlog = False
         self._last_ns = 0
         self._per_item_ns = 0.0
 
     def left(self, count: int, now_ns: int, backlog: int) -> None:
-        """`count` items left at `now_ns`; an empty backlog says nothing about the service's pace."""
-        if self._last_ns and backlog:
+        """`count` items left at `now_ns`, `backlog` stay. An interval that began without one may hold idle time."""
+        if self._had_backlog:
             newest = (now_ns - self._last_ns) / count
             self._per_item_ns += _WEIGHT * (newest - self._per_item_ns) if self._per_item_ns else newest
+        self._had_backlog = backlog > 0
         self._last_ns = now_ns
 
     def predict_s(self, backlog: int) -> float:

@@ -103,7 +103,8 @@ class Scheduler(Generic[Item]):
         return expired
 
     def _take(self, now_ns: int, expired: list[Item]) -> list[Item]:
-        waiting, batch = self._waiting, []
+        waiting = self._waiting
+        batch: list[Item] = []
         taken = 0
         while waiting and len(batch) < self.limits.max_size:
             item = waiting.popleft()

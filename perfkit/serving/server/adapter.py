@@ -20,7 +20,7 @@ class _Plain:
     """Fills the gaps of a user's model: every step that the model lacks is the identity."""
 
     def __init__(self, model: Any) -> None:
-        for step in _STEPS:
+        for step in (*_STEPS, "payloads"):
             own = getattr(model, step, None)
             if own is not None:
                 setattr(self, step, own)
@@ -44,7 +44,7 @@ class _Plain:
         return output
 
     def example(self) -> Any:
-        return None
+        return None  # nothing is known of its payloads, so it is not warmed up
 
 
 def complete(model: Any) -> Model:

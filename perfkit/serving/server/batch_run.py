@@ -6,6 +6,7 @@ alone; its mates are answered. Each try is a batch of its own in the ledger.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -17,7 +18,9 @@ from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
-from perfkit.serving.server.stages import end_with
+from perfkit.serving.server.stages import describe, end_with
+
+_log = logging.getLogger("perfkit.server")
 
 
 class BatchIds(Protocol):
@@ -39,11 +42,14 @@ class BatchRunner:
     def run(self, jobs: Sequence[Job], taken: Taken) -> list[tuple[Job, Any]]:
         """Outputs for the jobs that have one; the others have ended with their error."""
         row = self._seal(jobs, taken)
+        failure: BaseException | None = None
         try:
             outputs = self._call(jobs, row)
-        except Exception as error:
+        except BaseException as error:
+            failure = error.with_traceback(None)  # its frames hold the batch's memory while the halves are tried
+        if failure is not None:
             self._batches.close(row)
-            return self._isolate(jobs, taken, error)
+            return self._isolate(jobs, taken, failure)
         stamped = tuple(self._batches.cells[row : row + self._batches.width])
         self._batches.close(row)
         for job in jobs:
@@ -91,9 +97,11 @@ class BatchRunner:
         cells[at + 5] = instants.d2h_ended_ns
         cells[row + c.B_CLAMPED] = instants.clamped_ns
 
-    def _isolate(self, jobs: Sequence[Job], taken: Taken, error: Exception) -> list[tuple[Job, Any]]:
+    def _isolate(self, jobs: Sequence[Job], taken: Taken, error: BaseException) -> list[tuple[Job, Any]]:
         if len(jobs) == 1:
             end_with(jobs[0], error, "predict")
             return []
+        kind, text = type(error).__name__, describe(error)
+        _log.warning("a batch of %d failed (%s: %s); its halves are tried", len(jobs), kind, text)
         middle = len(jobs) // 2
         return self.run(jobs[:middle], taken) + self.run(jobs[middle:], taken)

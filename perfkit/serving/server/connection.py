@@ -1,12 +1,15 @@
 """How do bytes on a socket become whole requests, within limits?
 
 An asyncio protocol over a C parser. Limits are enforced before anything is buffered: the body's
-declared and real size, the headers' size, and one absolute deadline for a whole request.
+declared and real size, the headers' size, how many requests wait on one connection, and one
+absolute deadline for a whole request. Answers leave in the order of their requests, and a client
+that does not read its answers is not read from. The end of a client's stream means that it has left.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -19,9 +22,11 @@ from perfkit.serving.server.replies import error_body, response
 from perfkit.settings import HttpSettings
 
 _MAX_HEADER_BYTES = 64 << 10
-_MAX_PIPELINED = 64
+_PAUSE_AT = 64  # requests that wait on one connection; from here on it is not read
+_MAX_PIPELINED = 1024  # one segment may hold more requests than that: no client means it
 _LINGER_S = 3.0  # a refused client may still be sending: closing at once would reset it before it reads why
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_log = logging.getLogger("perfkit.server")
 
 
 class Request(NamedTuple):
@@ -31,13 +36,13 @@ class Request(NamedTuple):
     method: bytes
     target: bytes
     headers: dict[bytes, bytes]
-    body: bytes
+    body: bytes | bytearray
     accepted_ns: int
     keeps_alive: bool
 
 
 class Front:
-    """What all connections of a port share."""
+    """What all connections of a port share. For the event loop's thread."""
 
     def __init__(self, limits: HttpSettings, handle: Callable[[Request], None]) -> None:
         self.limits = limits
@@ -45,6 +50,7 @@ class Front:
         self.connections: set[Connection] = set()
         self.is_draining = False
         self.errors = 0  # requests that never became whole: bad syntax, too large, too slow
+        self._emptied = asyncio.Event()
 
     def sweep(self) -> None:
         """Close what is too slow or idle too long; call about once a second."""
@@ -53,10 +59,21 @@ class Front:
             connection.enforce_deadlines(now_ns)
 
     def drain(self) -> None:
-        """Close idle connections now, busy ones after their answer."""
+        """From now on every answer is the last of its connection."""
         self.is_draining = True
+
+    async def close_idle(self) -> None:
+        """Close the connections without a request in hand; returns when all connections have ended."""
         for connection in list(self.connections):
             connection.close_if_idle()
+        if self.connections:
+            await self._emptied.wait()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self.connections.discard(connection)
+        if self.is_draining and not self.connections:
+            self._emptied.set()
 
 
 class Connection(asyncio.Protocol):
@@ -65,14 +82,21 @@ class Connection(asyncio.Protocol):
     def __init__(self, front: Front) -> None:
         self.is_gone = False
         self.on_gone: Callable[[], None] | None = None  # set while a request is being worked on
-        self.total_ns = 0  # first byte in to last byte out of the latest answer, taken apart from the ledger
+        self.total_ns = 0  # first byte in to answer handed over of the latest answer, taken apart from the ledger
         self._front = front
         self._now_ns = REAL_CLOCK.now_ns
-        self._backlog: deque[Request] = deque()
-        self._is_busy = False
+        self._backlog: deque[Request] = deque()  # whole requests behind the one in hand
+        self._is_busy = False  # a request is in hand
+        self._is_moving_on = False
+        self._is_reading_paused = False
+        self._is_writing_paused = False
         self._arrived_ns = 0
-        self._refused_ns = 0  # when the input became unusable; what comes after it is thrown away
+        self._overhead_bytes = 0  # of the present request, received without visible progress
+        self._is_refused = False  # the input became unusable; what comes after it is thrown away
+        self._refusal = b""
+        self._abort_ns = 0  # once closing: when what is still unsent is given up
         self._idle_since_ns = self._now_ns()
+        self._body: bytes | bytearray
         self._begin()
 
     # -- asyncio ------------------------------------------------------------------------------
@@ -87,24 +111,41 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_gone = True
-        self._front.connections.discard(self)
         self._backlog.clear()
         if self.on_gone is not None:
             self.on_gone()
+        self._front.forget(self)
+
+    def eof_received(self) -> None:
+        self.is_gone = True  # what is answered from here on reaches nobody
+        self._close()
 
     def data_received(self, data: bytes) -> None:
-        if self._refused_ns:
+        if self._is_refused:
             return
-        if not self._is_busy:
+        if self._is_whole and not self._is_busy:
             self._arrived_ns = self._now_ns()
+        self._segment_bytes = len(data)
+        self._has_progressed = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse(400, "upgrade", "this port speaks HTTP/1.1 only; send the request without Upgrade")
+            self._refuse_upgrade()
         except httptools.HttpParserError as error:
             self._refuse(400, "bad_http", f"not HTTP/1.1: {error}")
-        if not self._has_headers:
-            self._count_header_bytes(len(data))
+        if not self._has_progressed:
+            # No request began or ended and no byte of a body came: headers, trailers or chunk extensions.
+            self._overhead_bytes += len(data)
+            if self._overhead_bytes > _MAX_HEADER_BYTES:
+                self._refuse_headers()
+
+    def pause_writing(self) -> None:
+        self._is_writing_paused = True
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_writing_paused = False
+        self._move_on()
 
     # -- parser -------------------------------------------------------------------------------
 
@@ -113,48 +154,61 @@ class Connection(asyncio.Protocol):
         self._accepted_ns = self._now_ns()
         self._has_headers = False
         self._is_whole = False
+        self._has_progressed = True
 
     def on_url(self, url: bytes) -> None:
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.lower()] = value
+        if not self._has_headers:  # else it is a trailer
+            self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         self._has_headers = True
-        self._count_header_bytes(sum(map(len, self._headers.values())))
-        declared = self._headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self._front.limits.max_body_bytes:
-            self._refuse_body(int(declared))
-        elif b"expect" in self._headers and not self.is_gone:
-            self._transport.write(_CONTINUE)
+        headers = self._headers
+        if self._overhead_bytes + self._segment_bytes > _MAX_HEADER_BYTES:
+            self._count_headers()
+        if b"content-length" in headers:
+            declared = int(headers[b"content-length"][-20:])  # checked by the parser; cut, for it may have many zeros
+            if declared > self._front.limits.max_body_bytes:
+                self._refuse_body(declared)
+        if b"upgrade" in headers:
+            self._refuse_upgrade()
+        if b"expect" in headers:
+            self._continue()
 
     def on_body(self, part: bytes) -> None:
-        self._body_bytes += len(part)
-        if self._body_bytes > self._front.limits.max_body_bytes:
-            self._refuse_body(self._body_bytes)
+        self._has_progressed = True
+        if self._is_refused:
+            return
+        size = len(self._body) + len(part)
+        if size > self._front.limits.max_body_bytes:
+            self._refuse_body(size)
+        elif not self._body:
+            self._body = part
         else:
-            self._body.append(part)
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)  # grows in place: a body may come byte by byte
+            self._body.extend(part)
 
     def on_message_complete(self) -> None:
         self._is_whole = True
-        if self._refused_ns:
+        self._has_progressed = True
+        if self._is_refused:
             return
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         request = Request(
             self,
             self._parser.get_method(),
             self._target,
             self._headers,
-            body,
+            self._body,
             self._accepted_ns,
-            self._parser.should_keep_alive() and not self._front.is_draining,
+            self._keeps_alive(),
         )
-        if self._is_busy:
+        if self._is_busy or self._is_writing_paused:
             self._queue(request)
         else:
-            self._is_busy = True
-            self._front.handle(request)
+            self._start(request)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -164,63 +218,122 @@ class Connection(asyncio.Protocol):
         if self.is_gone or self._transport.is_closing():
             self.total_ns = 0
             return
+        # Before the write: the client may have the bytes before this thread runs on.
+        self._idle_since_ns = self._now_ns()
+        self.total_ns = self._idle_since_ns - self._arrived_ns
         self._transport.write(reply)
-        self.total_ns = self._now_ns() - self._arrived_ns
         if closes:
-            self._transport.close()
+            self._close()
             return
         self._is_busy = False
-        self._idle_since_ns = self._now_ns()
-        if self._backlog:
-            self._next()
+        if self._backlog or self._is_refused or not self._is_whole:
+            self._move_on()
 
     def close_if_idle(self) -> None:
         """Close the connection unless a request is in hand or half arrived."""
-        if not self._is_busy and self._is_whole and not self.is_gone:
-            self._transport.close()
+        if not self._is_busy and not self._backlog and self._is_whole:
+            self._close()
 
     def enforce_deadlines(self, now_ns: int) -> None:
-        """One absolute deadline for a whole request, one for an idle connection."""
+        """One absolute deadline for a whole request, one for an idle connection, one for the last bytes out."""
         limits = self._front.limits
-        if self._refused_ns:
-            if now_ns - self._refused_ns > _LINGER_S * NS_PER_S:
-                self._transport.close()
-        elif not self._is_whole:
+        is_old = now_ns - self._idle_since_ns > limits.keep_alive_s * NS_PER_S
+        if self._abort_ns:
+            if now_ns > self._abort_ns:
+                self._transport.abort()
+        elif self._is_writing_paused:
+            if is_old:  # the client does not read its answers
+                self._close()
+        elif not self._is_whole and not self._is_refused:
             if now_ns - self._accepted_ns > limits.request_timeout_s * NS_PER_S:
                 message = f"the whole request must arrive within {limits.request_timeout_s:g} s"
                 self._refuse(408, "slow_request", message)
-        elif not self._is_busy and now_ns - self._idle_since_ns > limits.keep_alive_s * NS_PER_S:
-            self._transport.close()
+        elif is_old:
+            self.close_if_idle()
 
     # -- inside -------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._target = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
-        self._body_bytes = 0
-        self._header_bytes = 0
+        self._body = b""
+        self._overhead_bytes = 0
+        self._owes_continue = False
         self._has_headers = True
         self._is_whole = True
         self._accepted_ns = 0
 
+    def _keeps_alive(self) -> bool:
+        if self._front.is_draining or not self._parser.should_keep_alive():
+            return False
+        # An HTTP/1.0 client may ask for it, but would have to be told so in words of its own time.
+        return b"connection" not in self._headers or self._parser.get_http_version() != "1.0"
+
+    def _start(self, request: Request) -> None:
+        self._is_busy = True
+        try:
+            self._front.handle(request)
+        except Exception:
+            _log.exception("cannot handle %s %s", request.method, request.target[:200])
+            if self._is_busy:
+                body = error_body("internal", "the server failed on this request; its log says why")
+                self.answer(response(500, body, closes=True), closes=True)
+
     def _queue(self, request: Request) -> None:
-        self._backlog.append(request)
         if len(self._backlog) >= _MAX_PIPELINED:
+            self._refuse(400, "pipelined", f"over {_MAX_PIPELINED} requests at once; await answers before sending more")
+            return
+        self._backlog.append(request)
+        if len(self._backlog) >= _PAUSE_AT:
+            self._pause_reading()
+
+    def _move_on(self) -> None:
+        """Take up what waits behind an answer. A loop, because the next answer may come at once."""
+        if self._is_moving_on:
+            return
+        self._is_moving_on = True
+        while self._backlog and not self._is_busy and not self._is_writing_paused and not self._abort_ns:
+            request = self._backlog.popleft()
+            self._arrived_ns = request.accepted_ns
+            self._start(request)
+        self._is_moving_on = False
+        if self._abort_ns or self.is_gone:
+            return
+        if self._is_refused and not self._is_busy and not self._backlog:
+            self._send_refusal()
+        elif self._owes_continue and not self._is_busy:
+            self._owes_continue = False
+            self._transport.write(_CONTINUE)
+        if self._is_reading_paused and not self._is_writing_paused and len(self._backlog) < _PAUSE_AT:
+            self._is_reading_paused = False
+            self._transport.resume_reading()
+
+    def _pause_reading(self) -> None:
+        if not self._is_reading_paused and not self._transport.is_closing():
+            self._is_reading_paused = True
             self._transport.pause_reading()
 
-    def _next(self) -> None:
-        request = self._backlog.popleft()
-        self._transport.resume_reading()
-        self._is_busy = True
-        self._arrived_ns = self._now_ns()
-        self._front.handle(request)
+    def _close(self) -> None:
+        """Close once everything written has left, or the client has not read it for as long as it may idle."""
+        self._abort_ns = self._abort_ns or self._now_ns() + round(self._front.limits.keep_alive_s * NS_PER_S)
+        self._transport.close()
 
-    def _count_header_bytes(self, more: int) -> None:
-        self._header_bytes += more
-        if self._header_bytes > _MAX_HEADER_BYTES:
-            message = f"headers over {_MAX_HEADER_BYTES} bytes; send fewer or shorter ones"
-            self._refuse(431, "headers_too_large", message)
+    def _continue(self) -> None:
+        if self._headers[b"expect"].lower() == b"100-continue" and not self._is_refused:
+            self._owes_continue = True
+            if not self._is_busy:
+                self._move_on()
+
+    def _count_headers(self) -> None:
+        size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items())
+        if size > _MAX_HEADER_BYTES:
+            self._refuse_headers()
+
+    def _refuse_headers(self) -> None:
+        self._refuse(431, "headers_too_large", f"headers over {_MAX_HEADER_BYTES} bytes; send fewer or shorter ones")
+
+    def _refuse_upgrade(self) -> None:
+        self._refuse(400, "upgrade", "this port speaks HTTP/1.1 only; send the request without Upgrade")
 
     def _refuse_body(self, size: int) -> None:
         limit = self._front.limits.max_body_bytes
@@ -229,11 +342,16 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, status: int, code: str, message: str) -> None:
         """Answer an unusable request and take no more: where the next request would begin is unknown."""
-        if self._refused_ns:
+        if self._is_refused:
             return
-        self._refused_ns = self._now_ns()
-        self._body.clear()
+        self._is_refused = True
+        self._body = b""
         self._front.errors += 1
-        if not self.is_gone and not self._transport.is_closing():
-            self._transport.write(response(status, error_body(code, message), closes=True))
-            self._transport.write_eof()
+        self._refusal = response(status, error_body(code, message), closes=True)
+        if not self._is_busy:
+            self._move_on()
+
+    def _send_refusal(self) -> None:
+        self._abort_ns = self._now_ns() + round(_LINGER_S * NS_PER_S)
+        self._transport.write(self._refusal)
+        self._transport.write_eof()

@@ -55,4 +55,4 @@ class Model(Protocol):
         """One output to a JSON-able value."""
 
     def example(self) -> Any:
-        """A typical payload, used to warm every worker up."""
+        """A typical payload, used to warm every worker up; None = do without."""

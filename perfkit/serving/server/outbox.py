@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterable
 
 from perfkit.serving.server.job import Job
+
+_log = logging.getLogger("perfkit.server")
 
 
 class Outbox:
@@ -29,4 +32,7 @@ class Outbox:
         jobs = self._jobs
         while jobs:
             job = jobs.popleft()
-            job.receiver.job_done(job)
+            try:
+                job.receiver.job_done(job)
+            except Exception:  # one answer that cannot be written must not keep the others
+                _log.exception("cannot deliver a finished request")

@@ -85,7 +85,7 @@ class Pipeline:
             worker.start()
         try:
             self.effective_threads = tuple(worker.ready.result() for worker in self._workers)
-        except Exception as error:
+        except BaseException as error:  # a model may even call sys.exit()
             self.close()
             raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {error}") from error
 
@@ -103,7 +103,7 @@ class Pipeline:
             self._dispatcher.put(job)
 
     def cancel(self, job: Job) -> bool:
-        """The client has left. True when the job was still queued and has ended now; else a thread has it and ends it."""
+        """The client has left. True when the job was queued and has ended now; else a thread has it and ends it."""
         job.is_gone = True
         if not self._dispatcher.cancel(job):
             return False

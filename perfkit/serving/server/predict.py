@@ -45,14 +45,15 @@ class MalformedRequest(Exception):
 class Prediction:
     """One `POST /predict` in the service. For the event loop's thread."""
 
-    __slots__ = ("_closing", "_document", "_jobs", "_left", "_pipeline", "_request", "_rows", "_service")
+    __slots__ = ("_id", "_is_list", "_jobs", "_left", "_pipeline", "_request", "_service")
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
         self._request = request
         self._jobs: list[Job] = []
         self._left = 0
-        self._document: dict[str, Any] = {}
+        self._id = b""
+        self._is_list = False
         self._pipeline = service.pipeline
 
     def begin(self) -> None:
@@ -61,14 +62,16 @@ class Prediction:
         row = ledger.open()
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
         service.gauge.add(1, self._request.accepted_ns)
+        ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
-            self._document = read_document(self._request)
-            inputs = read_inputs(self._document)
+            document = read_document(self._request)
+            inputs = read_inputs(document, service.settings.queue.depth)
+            self._id = read_id(document)
+            self._is_list = "inputs" in document
         except MalformedRequest as error:
             self._rows_from(row, [None])
             self._refuse(EndState.REFUSED, error.status, error.code, str(error))
             return
-        ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         self._rows_from(row, inputs)
         rejected = self._pipeline.admit(len(self._jobs)) if service.is_ready else service.not_ready()
         if rejected is not None:
@@ -99,6 +102,7 @@ class Prediction:
             ledger.cells[row + c.PARSED] = parsed_ns
             self._jobs.append(Job(inputs[len(self._jobs)], self, row, deadline_ns))
         self._left = len(self._jobs)
+        self._service.accepted += self._left
 
     def _refuse(self, state: EndState, status: int, code: str, message: str) -> None:
         for job in self._jobs:
@@ -111,6 +115,11 @@ class Prediction:
                 self.job_done(job)
 
     def _answer(self, status: int | None = None) -> None:
+        if self._request.connection.is_gone:
+            for job in self._jobs:
+                job.end_state = EndState.CANCELLED  # whatever became of it, nobody got it
+            self._close_books(0, self._service.clock.now_ns())
+            return
         worst = max(self._jobs, key=lambda job: job.end_state)
         state = worst.end_state
         status = status or _STATUS[state]
@@ -133,7 +142,7 @@ class Prediction:
         cells = ledger.cells
         service.gauge.add(-1, replied_ns)
         service.latency.observe(replied_ns - self._request.accepted_ns)
-        middleware_ns = self._request.connection.total_ns
+        middleware_ns = self._request.connection.total_ns if status else 0
         for job in self._jobs:
             cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
             cells[job.row + c.MIDDLEWARE] = middleware_ns
@@ -143,10 +152,8 @@ class Prediction:
             ledger.close(job.row)
 
     def _ok_body(self) -> bytes:
-        document = self._document
-        given = document.get("id")
-        request_id = orjson.dumps(given) if given is not None else b'"%d"' % next(self._service.answer_ids)
-        if "inputs" in document:
+        request_id = self._id or b'"%d"' % next(self._service.answer_ids)
+        if self._is_list:
             return b'{"id":%b,"outputs":[%b]}' % (request_id, b",".join(job.output for job in self._jobs))
         return b'{"id":%b,"output":%b}' % (request_id, self._jobs[0].output)
 
@@ -167,10 +174,12 @@ _REJECTIONS = {
 
 def read_document(request: Request) -> dict[str, Any]:
     """The request's JSON object; raises MalformedRequest with 415 or 400."""
-    content_type = request.headers.get(b"content-type", b"application/json")
-    if not content_type.lower().startswith(b"application/json"):
+    content_type = request.headers.get(b"content-type", _JSON)
+    if content_type != _JSON and content_type.partition(b";")[0].strip().lower() != _JSON:
         came = content_type.decode("latin-1")[:80]
         raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send application/json")
+    if b"content-encoding" in request.headers:
+        raise MalformedRequest(415, "content_encoding", "send the body without content-encoding")
     try:
         document = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
@@ -181,21 +190,33 @@ def read_document(request: Request) -> dict[str, Any]:
 
 
 _SHAPE = '{"input": …} or {"inputs": […]}'
+_JSON = b"application/json"
 _MAX_INPUTS = 1024
+_MAX_ID_BYTES = 256
 
 
-def read_inputs(document: dict[str, Any]) -> list[Any]:
-    """The inputs of a request document; raises MalformedRequest."""
+def read_inputs(document: dict[str, Any], depth: int) -> list[Any]:
+    """The inputs of a request document; raises MalformedRequest, also for more than could ever wait at once."""
     has_one, has_many = "input" in document, "inputs" in document
     if has_one == has_many:
         came = "both input and inputs" if has_one else f"neither input nor inputs (keys: {sorted(document)[:5]})"
         raise MalformedRequest(400, "bad_shape", f"the body has {came}; send {_SHAPE}")
     if has_one:
         return [document["input"]]
-    inputs = document["inputs"]
-    if not isinstance(inputs, list) or not 1 <= len(inputs) <= _MAX_INPUTS:
-        raise MalformedRequest(400, "bad_shape", f"inputs must be a list of 1 to {_MAX_INPUTS} entries")
+    inputs, most = document["inputs"], min(depth, _MAX_INPUTS)
+    if not isinstance(inputs, list) or not 1 <= len(inputs) <= most:
+        raise MalformedRequest(400, "bad_shape", f"inputs must be a list of 1 to {most} entries")
     return inputs
+
+
+def read_id(document: dict[str, Any]) -> bytes:
+    """The JSON of the request's own id, empty when it has none; raises MalformedRequest."""
+    given = document.get("id")
+    if given is None:
+        return b""
+    if not isinstance(given, (str, int, float)) or len(text := orjson.dumps(given)) > _MAX_ID_BYTES:
+        raise MalformedRequest(400, "bad_id", f"id must be a text or a number of at most {_MAX_ID_BYTES} bytes")
+    return text
 
 
 def _kind(value: Any) -> str:

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import errno
+import functools
 import gc
 import ipaddress
 import json
@@ -21,17 +23,19 @@ from typing import Any
 import uvloop
 
 from perfkit import fields
-from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError
-from perfkit.serving.server.defaults import open_device
+from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
 from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.defaults import open_device
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
 from perfkit.serving.server.routes import Router, control_routes, service_routes
 from perfkit.serving.server.service import Service
-from perfkit.settings import ServerSettings
+from perfkit.settings import HttpSettings, ServerSettings
 
 _BACKLOG = 1024
+_LAST_PORT = 65535
 _SWEEP_S = 1.0
+_FLUSH_S = 2.0  # for clients to take the last answers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +76,14 @@ def check_exposure(host: str, token: str | None) -> None:
         is_loopback = False
     if not is_loopback and not token:
         raise ConfigError(
-            f"host {host} is beyond loopback and no token is set; set PERFKIT_TOKEN (or --token-env NAME) or use 127.0.0.1"
+            f"host {host} is beyond loopback and no token is set; "
+            "set PERFKIT_TOKEN (or --token-env NAME) or use 127.0.0.1"
         )
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _LAST_PORT:
+        raise ConfigError(f"port is {port}; it takes 0 (any free one) to {_LAST_PORT}")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -98,10 +105,11 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     service = await _load(spec.settings)
     fronts = [
         Front(spec.settings.http, Router(service_routes(service), spec.token).handle),
-        Front(spec.settings.http, Router(control_routes(service, stopped.set)).handle),
+        Front(HttpSettings(), Router(control_routes(service, stopped.set)).handle),  # stays usable whatever is set
     ]
+    service.front = fronts[0]
     servers = [
-        await loop.create_server(lambda front=front: Connection(front), sock=sock, backlog=_BACKLOG)
+        await loop.create_server(functools.partial(Connection, front), sock=sock, backlog=_BACKLOG)
         for front, sock in zip(fronts, (listener, control), strict=True)
     ]
     sweeper = loop.create_task(_sweep(fronts))
@@ -110,19 +118,21 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     gc.freeze()  # the model and the modules live as long as the process: no need to scan them again
     _announce(listener, control)
     await stopped.wait()
-    await _drain(service, fronts, servers, spec.settings.http.drain_s)
+    await _drain(service, fronts[0], servers[0], service.settings.http.drain_s)
     sweeper.cancel()
 
 
 async def _load(settings: ServerSettings) -> Service:
-    def load() -> tuple[Any, Any]:
-        model = create_model(settings.model)
-        device = open_device(settings)
-        model.load(device, settings.seed)
-        return model, device
-
     # On the main thread on purpose: some libraries tie their thread pools to the thread that loads them.
-    model, device = load()
+    model = create_model(settings.model)
+    device = open_device(settings)
+    try:
+        model.load(device, settings.seed)
+    except PerfkitError:
+        raise
+    except Exception as error:
+        raise TargetFailed(f"model {settings.model} cannot load: {type(error).__name__}: {error}") from error
+    device.prepare(settings.intra_op_threads)
     return Service(settings, model, device)
 
 
@@ -145,10 +155,10 @@ async def _sweep(fronts: list[Front]) -> None:
             front.sweep()
 
 
-async def _drain(service: Service, fronts: list[Front], servers: list[Any], limit_s: float) -> None:
+async def _drain(service: Service, front: Front, server: Any, limit_s: float) -> None:
     """Take no new connections or requests, answer what was accepted, then close."""
-    servers[0].close()
-    fronts[0].drain()
+    server.close()
+    front.drain()
     try:
         await asyncio.wait_for(service.drain(), limit_s)
     except TimeoutError:
@@ -156,7 +166,8 @@ async def _drain(service: Service, fronts: list[Front], servers: list[Any], limi
         logging.shutdown()
         os._exit(1)  # worker threads still hold requests; nothing but the end of the process ends them
     await asyncio.sleep(0)  # let the outbox deliver the last answers
-    fronts[0].drain()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(front.close_idle(), _FLUSH_S)
 
 
 def main(text: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any
 
-from perfkit.errors import ConfigError
+from perfkit.errors import ConfigError, PerfkitError, TargetFailed
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.model import Model
 
@@ -32,17 +32,30 @@ def create_model(name: str) -> Model:
 
 
 def _import(name: str, module: str, attribute: str) -> Any:
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ConfigError(f"unknown model {name!r}; give module:Class, with the module's dotted name")
     try:
-        return getattr(importlib.import_module(module), attribute)
+        found = importlib.import_module(module)
     except ImportError as error:
-        raise ConfigError(f"model {name!r}: cannot import {module}: {error}; give module:Class on the import path") from error
-    except AttributeError:
-        raise ConfigError(f"model {name!r}: module {module} has no {attribute}; give module:Class") from None
+        hint = "give module:Class on the import path"
+        raise ConfigError(f"model {name!r}: cannot import {module}: {error}; {hint}") from error
+    except Exception as error:
+        raise TargetFailed(f"model {name!r}: {module} raised {type(error).__name__}: {error}") from error
+    if not callable(getattr(found, attribute, None)):
+        raise ConfigError(f"model {name!r}: module {module} has no class {attribute}; give module:Class")
+    return getattr(found, attribute)
 
 
 def _build(name: str, factory: Callable[..., Any], argument: str) -> Any:
-    takes_argument = bool(inspect.signature(factory).parameters)
-    if takes_argument != bool(argument):
-        wanted = f"{name}:PRESET" if takes_argument else name.partition(":")[0]
-        raise ConfigError(f"unknown model {name!r}; it is written {wanted}")
-    return factory(argument) if argument else factory()
+    given = (argument,) if argument else ()
+    try:
+        inspect.signature(factory).bind(*given)
+    except TypeError as error:
+        wanted = name.partition(":")[0] if given else f"{name}:PRESET, or is a class that needs no arguments"
+        raise ConfigError(f"model {name!r} cannot be made ({error}); it is written {wanted}") from None
+    try:
+        return factory(*given)
+    except PerfkitError:
+        raise
+    except Exception as error:
+        raise TargetFailed(f"model {name!r} cannot be made: {type(error).__name__}: {error}") from error

@@ -10,6 +10,7 @@ from email.utils import formatdate
 import orjson
 
 JSON = b"application/json"
+_MAX_MESSAGE = 1200  # characters: a message may quote what came
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 
 
@@ -46,7 +47,9 @@ def response(
 
 def error_body(code: str, message: str) -> bytes:
     """The JSON of an error answer."""
-    return orjson.dumps({"error": {"code": code, "message": message}})
+    # Half a surrogate pair, as file names may hold, is no UTF-8.
+    text = message[:_MAX_MESSAGE].encode("utf-8", "replace").decode()
+    return orjson.dumps({"error": {"code": code, "message": text}})
 
 
 def retry_after(seconds: float) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,7 +12,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from perfkit import fields
-from perfkit.errors import PerfkitError
+from perfkit.errors import ConfigError
 from perfkit.serving.server import metrics
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.ledger_export import ARROW, export
@@ -20,12 +21,19 @@ from perfkit.serving.server.replies import JSON, error_body, header_lines, respo
 from perfkit.serving.server.service import Service
 from perfkit.settings import ServerSettings
 
+_MOST_DIGITS = 18  # of a number that fits 64 bits
+_log = logging.getLogger("perfkit.server")
+
 Handler = Callable[[Request], None]
 Routes = dict[bytes, dict[bytes, Handler]]
 
 
 class Router:
-    """Finds the handler of a request; answers 401, 404 and 405 itself."""
+    """Finds the handler of a request; answers 401, 403, 404 and 405 itself.
+
+    Without a token only loopback is served, and then only what names loopback: a web page that a
+    browser on this machine shows can reach the port too, under its own name or from its own origin.
+    """
 
     def __init__(self, routes: Routes, token: str | None = None) -> None:
         self._routes = routes
@@ -35,9 +43,15 @@ class Router:
         """Answer the request, now or later."""
         path = request.target.partition(b"?")[0]
         methods = self._routes.get(path)
-        if self._wanted and not hmac.compare_digest(request.headers.get(b"authorization", b""), self._wanted):
-            _fail(request, 401, "token", "send the header Authorization: Bearer <token>")
-        elif methods is None:
+        headers = request.headers
+        if self._wanted:
+            if not hmac.compare_digest(headers.get(b"authorization", b""), self._wanted):
+                _fail(request, 401, "token", "send the header Authorization: Bearer <token>")
+                return
+        elif not _is_loopback(headers.get(b"host", b"localhost")) or not _is_from_loopback(headers):
+            _fail(request, 403, "host", "without a token only requests to and from this machine's own names are served")
+            return
+        if methods is None:
             known = ", ".join(sorted(known.decode() for known in self._routes))
             _fail(request, 404, "not_found", f"no such path here; known: {known}")
         elif request.method not in methods:
@@ -45,6 +59,20 @@ class Router:
             _fail(request, 405, "method", f"this path takes {allowed}", header_lines({"allow": allowed}))
         else:
             methods[request.method](request)
+
+
+def _is_loopback(authority: bytes) -> bool:
+    """Whether `host[:port]`, as the headers Host and Origin write it, names this machine's loopback."""
+    host = authority.rpartition(b":")[0] if authority[-1:] != b"]" and b":" in authority else authority
+    return host in _LOOPBACK or (host.startswith(b"127.") and host.replace(b".", b"").isdigit())
+
+
+def _is_from_loopback(headers: dict[bytes, bytes]) -> bool:
+    """False when a browser says that a page from elsewhere sent the request."""
+    return b"origin" not in headers or _is_loopback(headers[b"origin"].partition(b"//")[2])
+
+
+_LOOPBACK = (b"127.0.0.1", b"localhost", b"[::1]")
 
 
 def service_routes(service: Service) -> Routes:
@@ -107,12 +135,14 @@ def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
 
 async def _patched(service: Service, request: Request) -> bytes:
     document = read_document(request)
-    flat = fields.flatten(document)
+    try:
+        flat = fields.flatten(document)
+    except RecursionError:
+        raise MalformedRequest(400, "bad_shape", "the settings are nested too deep") from None
     known = {name for name, _, _ in fields.leaves(ServerSettings)}
     if unknown := sorted(set(flat) - known):
         raise MalformedRequest(400, "unknown_setting", f"unknown setting {unknown[0]}; GET /settings lists all")
-    settings = fields.replace(service.settings, flat)
-    await service.reconfigure(settings)
+    settings = await service.reconfigure(flat)
     return response(200, orjson.dumps(fields.to_nested(settings)), JSON)
 
 
@@ -122,7 +152,7 @@ def _ledger(service: Service, request: Request) -> bytes:
     since = query.get("since", ["0"])[0]
     if table not in ("requests", "batches"):
         raise MalformedRequest(400, "bad_table", f"table is {table!r}; it takes requests or batches")
-    if not since.isdigit():
+    if not since.isdecimal() or len(since) > _MOST_DIGITS:
         raise MalformedRequest(400, "bad_since", f"since is {since!r}; it takes a row number, 0 or more")
     return response(200, export(getattr(service.books, table), int(since)), ARROW)
 
@@ -135,8 +165,11 @@ def _later(request: Request, work: Any) -> None:
             _send(request, await work)
         except MalformedRequest as error:
             _fail(request, error.status, error.code, str(error))
-        except PerfkitError as error:
+        except ConfigError as error:
             _fail(request, 400, "settings", str(error))
+        except Exception as error:
+            _log.exception("cannot answer %s %s", request.method, request.target[:200])
+            _fail(request, 500, "internal", f"{type(error).__name__}: {error}")
 
     task = asyncio.get_running_loop().create_task(finish())
     _tasks.add(task)
@@ -155,4 +188,5 @@ def _fail(request: Request, status: int, code: str, message: str, extra: bytes =
 
 
 def _send(request: Request, reply: bytes) -> None:
-    request.connection.answer(reply, closes=not request.keeps_alive)
+    # An answer to HEAD has no body; closing keeps the client from taking ours for the next answer.
+    request.connection.answer(reply, closes=not request.keeps_alive or request.method == b"HEAD")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from perfkit import fields
@@ -18,6 +19,7 @@ from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.server.connection import Front
 from perfkit.serving.server.histogram import Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
@@ -40,11 +42,13 @@ class Service:
         self.books = Books(settings.ledger)
         self.gauge = InFlightGauge(self.clock.now_ns())
         self.latency = Histogram()
+        self.accepted = 0  # inputs of requests that could be read; kept apart from what ended
         self.ended = [0] * len(EndState)
         self.answer_ids = itertools.count(1)
         self.started_ns = self.clock.now_ns()
         self.is_ready = False
         self.is_draining = False
+        self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
         self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
         self._changing = asyncio.Lock()  # one change of settings at a time
         self.pipeline = Pipeline(settings, self._plant)
@@ -58,19 +62,26 @@ class Service:
         """Why no request is taken at present."""
         return _DRAINING if self.is_draining else _STARTING
 
-    async def reconfigure(self, settings: ServerSettings) -> None:
-        """Serve at another setting without reloading the model; no request is lost or rejected for it.
+    async def reconfigure(self, changes: Mapping[str, Any]) -> ServerSettings:
+        """Serve at another setting (dotted names) without reloading the model; no request is lost or rejected for it.
 
         The new pipeline is warm before it takes over; the old one finishes what it has. Raises
-        ConfigError when a changed setting needs a restart.
+        ConfigError when a changed setting needs a restart, TargetFailed when the new pipeline cannot start.
         """
         async with self._changing:
+            settings = fields.replace(self.settings, changes)
             if stuck := fields.needs_restart(self.settings, settings):
-                raise ConfigError(f"{', '.join(stuck)} cannot change while the server runs; start it again with the new value")
+                names = ", ".join(stuck)
+                raise ConfigError(f"{names} cannot change while the server runs; start it again with the new value")
+            if self.is_draining:
+                raise ConfigError("the service is shutting down; its settings cannot change any more")
             successor = Pipeline(settings, self._plant)
             await asyncio.to_thread(successor.start)
             predecessor, self.pipeline, self.settings = self.pipeline, successor, settings
+            if self.front is not None:
+                self.front.limits = settings.http
             await asyncio.to_thread(predecessor.close)
+            return settings
 
     async def drain(self) -> None:
         """Admit nothing more and finish what was admitted."""
@@ -96,7 +107,12 @@ class Service:
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
-            "counters": {"accepted": sum(self.ended) + reading.in_flight, **ended},
-            "ledger": {"requests": self.books.requests.closed, "batches": self.books.batches.closed, "is_stamped": self.books.requests.stamps},
+            "counters": {"accepted": self.accepted, **ended},
+            "http_errors": self.front.errors if self.front is not None else 0,
+            "ledger": {
+                "requests": self.books.requests.closed,
+                "batches": self.books.batches.closed,
+                "is_stamped": self.books.requests.stamps,
+            },
             "threads": {str(thread.native_id): thread.name for thread in threading.enumerate()},
         }

@@ -19,6 +19,7 @@ from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import InputRefused, Model
 
+_MAX_TEXT = 1000  # characters: a model may put its whole input into an error
 _log = logging.getLogger("perfkit.server")
 
 
@@ -33,7 +34,7 @@ def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
     began_cpu_ns = thread_cpu_ns()
     try:
         job.item = model.preprocess(job.payload)
-    except Exception as error:
+    except BaseException as error:  # a model's sys.exit() must not end the thread and leave its requests behind
         end_with(job, error, "preprocess")
         return False
     finally:
@@ -44,6 +45,9 @@ def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
 
 def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
     """Model output to the answer's JSON; the job has ended afterwards, well or not."""
+    if job.is_gone:
+        job.end(EndState.CANCELLED, "client_gone")
+        return
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.POSTPROCESS_THREAD] = threading.get_native_id()
     cells[row + c.POSTPROCESS_STARTED] = now_ns()
@@ -53,17 +57,26 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
         cells[row + c.POSTPROCESS_CPU] = thread_cpu_ns() - began_cpu_ns
         cells[row + c.POSTPROCESS_ENDED] = now_ns()
         job.output = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
-    except Exception as error:
+    except BaseException as error:
         end_with(job, error, "postprocess")
         return
     cells[row + c.SERIALISED] = now_ns()
     job.end(EndState.OK)
 
 
-def end_with(job: Job, error: Exception, stage: str) -> None:
+def end_with(job: Job, error: BaseException, stage: str) -> None:
     """The model's code raised: refused input is the client's fault, everything else the service's."""
+    text = describe(error)
     if isinstance(error, InputRefused):
-        job.end(EndState.REFUSED, "input_refused", str(error))
+        job.end(EndState.REFUSED, "input_refused", text)
         return
-    _log.error("model raised in %s: %s: %s", stage, type(error).__name__, error)
-    job.end(EndState.FAILED, "model_error", f"the model raised {type(error).__name__} in {stage}: {error}")
+    _log.error("model raised in %s: %s: %s", stage, type(error).__name__, text)
+    job.end(EndState.FAILED, "model_error", f"the model raised {type(error).__name__} in {stage}: {text}")
+
+
+def describe(error: BaseException) -> str:
+    """The error's own words, for the log and the client; foreign code may even fail at these."""
+    try:
+        return str(error)[:_MAX_TEXT]
+    except Exception:
+        return "no text"

@@ -38,4 +38,6 @@ def server_timing(request: Sequence[int], batch: Sequence[int]) -> bytes:
         if before_ns:
             parts.append(f"{stage};dur={(instant_ns - before_ns) / 1e6:.3f}")
         before_ns = instant_ns
+    if not parts:  # stamps are off
+        return b""
     return f"server-timing: {', '.join(parts)}\r\n".encode()

@@ -55,10 +55,13 @@ class Worker:
 
     def _live(self) -> None:
         bench = self._bench
+        lane = None
         try:
             lane = bench.device.open_lane(worker=self._thread.name, intra_op_threads=bench.intra_op_threads)
             self._warm_up(lane)
         except BaseException as error:  # reaches the owner through `ready`
+            if lane is not None:
+                lane.close()
             self.ready.set_exception(error)
             return
         self.ready.set_result(lane.effective_threads())
@@ -70,8 +73,11 @@ class Worker:
 
     def _warm_up(self, lane: Any) -> None:
         model = self._bench.model
+        example = model.example() if self._bench.warm_up_sizes else None
+        if example is None:
+            return
         for size in self._bench.warm_up_sizes:
-            items = [model.preprocess(model.example()) for _ in range(size)]
+            items = [model.preprocess(example) for _ in range(size)]
             outputs, _ = lane.run(model.predict, model.collate(items))
             model.postprocess(model.split(outputs, size)[0])
 
