@@ -93,7 +93,8 @@ def save_run(folder: Path, contents: RunContents) -> Path:
     _refuse_unreadable(contents.manifest, folder / MANIFEST_NAME)
     with durable.new_folder(folder, lambda: _needed_bytes(contents, arrows, texts)) as temporary:
         for name, arrow in arrows.items():
-            tables.write_table(arrow, temporary / TABLES[name].file_name)
+            with open(temporary / TABLES[name].file_name, "xb") as file:
+                tables.write_table(arrow, file)
         for name, data in texts.items():
             _write(temporary / name, data)
         for name, source in _member_paths(contents).items():

@@ -22,7 +22,7 @@ from perfkit.measuring.archive.scanfolder import create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader
 
 MOST_RUNS = 1000
-POINTS, ROUNDS = 3, 4
+POINTS, ROUNDS = 2, 3
 
 
 def announce(line: str) -> None:
@@ -31,7 +31,7 @@ def announce(line: str) -> None:
 
 def large(contents: RunContents) -> RunContents:
     """The same run with enough rows for a save to take a while."""
-    requests = pandas.concat([contents.tables["requests"]] * 500, ignore_index=True)
+    requests = pandas.concat([contents.tables["requests"]] * 300, ignore_index=True)
     return dataclasses.replace(contents, tables=contents.tables | {"requests": requests})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfkit.measuring.archive import documents
@@ -47,6 +47,7 @@ MANIFESTS = st.builds(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(MANIFESTS)
 def test_any_manifest_comes_back_equal(manifest):
     files = {"series.parquet": FileFacts(sha256="0" * 64, bytes=3)}
