@@ -35,14 +35,13 @@ class Operation:
 
     __slots__ = (
         "blockers", "duration_ns", "ended_ns", "engine", "followers",
-        "open_blockers", "priority", "started_ns", "submitted_ns", "tag",
+        "open_blockers", "priority", "started_ns", "tag",
     )  # fmt: skip
 
-    def __init__(self, engine: Engine, duration_ns: int, priority: int, submitted_ns: int) -> None:
+    def __init__(self, engine: Engine, duration_ns: int, priority: int) -> None:
         self.engine = engine
         self.duration_ns = duration_ns
         self.priority = priority
-        self.submitted_ns = submitted_ns
         self.started_ns: int | None = None
         self.ended_ns: int | None = None  # known from the start on, since nothing is interrupted
         self.blockers: tuple[Operation, ...] = ()
@@ -77,9 +76,8 @@ class Engine:
         self.free_slots = spec.slots or 0
         self.running: list[Operation] = []
         self.work_ns = 0  # summed durations of all operations started
-        self.covered_ns = 0  # time with at least one operation, counted up to covered_until_ns
-        self.covered_until_ns = 0
-        self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)
+        self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)  # with at least one operation
+        self._covered_until_ns = 0
         self._is_random = spec.policy == RANDOM
         self._rng = rng
         self._waiting: list[tuple[int, int, Operation]] = []
@@ -125,9 +123,7 @@ class Engine:
 
     def busy_ns(self, now_ns: int) -> int:
         """Summed busy time up to now; two operations side by side count twice."""
-        return self.work_ns - sum(
-            max(0, operation.duration_ns + (operation.started_ns or 0) - now_ns) for operation in self.running
-        )
+        return self.work_ns - sum(max(0, (running.ended_ns or 0) - now_ns) for running in self.running)
 
     def wait_bound_ns(self, operation: Operation, ready_ns: int) -> int:
         """An instant before which an operation, ready at an instant, can not start here."""
@@ -146,9 +142,7 @@ class Engine:
         return sum(other[2].duration_ns for other in self._waiting if other[:2] < entry[:2])
 
     def _cover(self, started_ns: int, ended_ns: int) -> None:
-        """Count [started, ended) once where operations overlap; starts come in order of time."""
-        fresh_ns = ended_ns - max(started_ns, self.covered_until_ns)
-        if fresh_ns > 0:
-            self.intervals.append((max(started_ns, self.covered_until_ns), ended_ns))
-            self.covered_ns += fresh_ns
-            self.covered_until_ns = ended_ns
+        """Note [started, ended) as covered, without what is covered already; starts come in order of time."""
+        if ended_ns > self._covered_until_ns:
+            self.intervals.append((max(started_ns, self._covered_until_ns), ended_ns))
+            self._covered_until_ns = ended_ns

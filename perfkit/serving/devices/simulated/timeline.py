@@ -27,14 +27,16 @@ class Timeline:
 
     def submit(self, stream: Stream, engine: str, duration_ns: int, now_ns: int) -> Operation:
         """Append an operation to a stream at an instant that must not lie before the last one told."""
-        self.advance(now_ns)
-        operation = Operation(self.engines[engine], duration_ns, stream.priority, self.now_ns)
-        blockers = [stream.tail, *stream.awaited] if stream.tail is not None else stream.awaited
-        open_blockers = [other for other in blockers if not other.has_ended(self.now_ns)]
+        if now_ns > self.now_ns:
+            self.advance(now_ns)
+        operation = Operation(self.engines[engine], duration_ns, stream.priority)
+        blockers = [other for other in stream.awaited if not other.has_ended(self.now_ns)] if stream.awaited else []
+        if stream.tail is not None and not stream.tail.has_ended(self.now_ns):
+            blockers.append(stream.tail)
         stream.tail = operation
         stream.awaited = []
-        if open_blockers:
-            self._hold_back(operation, open_blockers)
+        if blockers:
+            self._hold_back(operation, blockers)
         else:
             operation.engine.enqueue(operation)
             self._start_waiting(operation.engine, self.now_ns)
@@ -51,7 +53,8 @@ class Timeline:
         ends = self._ends
         while ends and ends[0][0] <= now_ns:
             self.step()
-        self.now_ns = max(self.now_ns, now_ns)
+        if now_ns > self.now_ns:
+            self.now_ns = now_ns
 
     def next_instant_ns(self) -> int | None:
         """When something ends next; None when nothing runs."""
@@ -65,7 +68,7 @@ class Timeline:
         """
         ends = self._ends
         at_ns = ends[0][0]
-        self.now_ns = max(self.now_ns, at_ns)
+        self.now_ns = at_ns
         ended = [heapq.heappop(ends)[2]]
         while ends and ends[0][0] == at_ns:
             ended.append(heapq.heappop(ends)[2])
@@ -112,5 +115,5 @@ class Timeline:
 
     def _start_waiting(self, engine: Engine, at_ns: int) -> None:
         while (operation := engine.take_next()) is not None:
-            self._begun += 1
+            self._begun += 1  # between ends of one instant the order of the starts decides
             heapq.heappush(self._ends, (engine.begin(operation, at_ns), self._begun, operation))
