@@ -1,0 +1,30 @@
+"""What do tests all over the tree share: a clock that stands still, a log, and a real server process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from perfkit.clock import ManualClock
+from perfkit.measuring.service import Service, launch
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Time that moves only when the test says so; it starts at 1 s, because 0 means absent in a ledger."""
+    return ManualClock(start_ns=1_000_000_000)
+
+
+@pytest.fixture
+def log() -> list[Any]:
+    """What happened, in order, for tests that tell a story."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Service]:
+    """The reference server with the no-op model, as a child process of its own."""
+    with launch(model="noop") as service:
+        yield service

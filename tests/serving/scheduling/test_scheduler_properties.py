@@ -1,0 +1,156 @@
+"""Does the scheduler keep its promises whatever happens in whatever order? A random life in virtual time.
+
+The model beside it is naive on purpose: a list of what waits and a count of what was admitted.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+
+from perfkit.serving.scheduling.decisions import Idle, Limits, Send, WaitUntil
+from perfkit.serving.scheduling.scheduler import Scheduler
+
+
+class Item:
+    def __init__(self, number, deadline_ns):
+        self.number = number
+        self.queued_ns = 0
+        self.deadline_ns = deadline_ns
+
+    def __repr__(self):
+        return f"#{self.number}"
+
+
+class Life(RuleBasedStateMachine):
+    """Arrivals, preprocess, workers, cancels, deadlines and drain, with time in between."""
+
+    in_preprocess = Bundle("in_preprocess")
+
+    def __init__(self):
+        super().__init__()
+        self.now_ns = 1_000
+        self.admitted = 0
+        self.waiting = []  # in order
+        self.fates = {}  # number -> what became of it
+        self.is_draining = False
+        self.next_number = 0
+        self.limits = Limits(max_size=1, max_delay_ns=0, depth=1)
+        self.queue = Scheduler(self.limits)
+
+    @precondition(lambda self: self.next_number == 0)
+    @rule(max_size=st.integers(1, 5), max_delay_ns=st.sampled_from([0, 0, 30, 100]), depth=st.integers(1, 12))
+    def configure(self, max_size, max_delay_ns, depth):
+        self.limits = Limits(max_size=max_size, max_delay_ns=max_delay_ns, depth=depth)
+        self.queue = Scheduler(self.limits)
+        self.is_draining = False
+
+    @rule(by_ns=st.integers(0, 60))
+    def time_passes(self, by_ns):
+        self.now_ns += by_ns
+
+    @rule(target=in_preprocess, patience_ns=st.one_of(st.just(0), st.integers(1, 120)))
+    def arrive(self, patience_ns):
+        item = Item(self.next_number, patience_ns and self.now_ns + patience_ns)
+        self.next_number += 1
+        rejected = self.queue.admit()
+        must_reject = self.is_draining or self.admitted == self.limits.depth
+        assert (rejected is not None) == must_reject
+        if rejected is None:
+            self.admitted += 1
+            return item
+        assert rejected.reason == ("draining" if self.is_draining else "queue_full")
+        assert math.isfinite(rejected.retry_after_s)
+        assert 0.1 <= rejected.retry_after_s <= 60
+        self.fates[item.number] = "rejected"
+        return None
+
+    @rule(item=consumes(in_preprocess))
+    def preprocess_ends(self, item):
+        if item is not None:
+            item.queued_ns = self.now_ns
+            self.queue.enqueue(item)
+            self.waiting.append(item)
+
+    @rule(item=consumes(in_preprocess))
+    def preprocess_fails(self, item):
+        if item is not None:
+            self.queue.withdraw()
+            self.admitted -= 1
+            self.fates[item.number] = "failed"
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def client_leaves(self, data):
+        item = data.draw(st.sampled_from(self.waiting))
+        assert self.queue.cancel(item) is True
+        assert self.queue.cancel(item) is False
+        self.waiting.remove(item)
+        self.admitted -= 1
+        self.fates[item.number] = "cancelled"
+
+    @rule()
+    def drain(self):
+        self.queue.drain()
+        self.is_draining = True
+
+    @rule()
+    def worker_becomes_free(self):
+        twin = deepcopy(self.queue)
+        decision = self.queue.decide(self.now_ns)
+        assert repr(twin.decide(self.now_ns)) == repr(decision), "the same state at the same time decides the same"
+        self._expire(decision.expired)
+        if isinstance(decision, Send):
+            self._send(decision)
+        elif isinstance(decision, WaitUntil):
+            first = self.waiting[0]
+            assert len(self.waiting) < self.limits.max_size
+            assert not self.is_draining
+            due_ns = first.queued_ns + self.limits.max_delay_ns
+            assert decision.until_ns == min(due_ns, first.deadline_ns or due_ns)
+            assert self.now_ns < decision.until_ns, "a batch that is due never waits for a free worker"
+        else:
+            assert isinstance(decision, Idle)
+            assert self.waiting == []
+
+    def _expire(self, expired):
+        for item in expired:
+            assert 0 < item.deadline_ns <= self.now_ns
+            self.waiting.remove(item)
+            self.admitted -= 1
+            self.fates[item.number] = "expired"
+
+    def _send(self, decision):
+        batch = decision.batch
+        assert batch == self.waiting[: len(batch)], "the oldest leave, in order"
+        assert 1 <= len(batch) <= self.limits.max_size
+        assert all(not 0 < item.deadline_ns <= self.now_ns for item in batch)
+        full = len(batch) + len(decision.expired) >= self.limits.max_size
+        assert full or self.is_draining or self.now_ns >= batch[0].queued_ns + self.limits.max_delay_ns
+        assert batch[0].queued_ns <= decision.due_ns <= self.now_ns
+        for item in batch:
+            assert item.number not in self.fates, "nothing leaves twice"
+            self.fates[item.number] = "sent"
+        self.waiting = self.waiting[len(batch) :]
+        self.admitted -= len(batch)
+
+    @invariant()
+    def counts_are_exact(self):
+        assert self.queue.admitted == self.admitted <= self.limits.depth
+        assert self.queue.queued == len(self.waiting)
+
+    def teardown(self):
+        self.queue.drain()
+        self.is_draining = True
+        while self.waiting:
+            self.worker_becomes_free()
+        in_preprocess = self.admitted
+        assert len(self.fates) + in_preprocess == self.next_number, "nothing is lost"
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
