@@ -25,8 +25,10 @@ class Lateness:
     def add(self, late_ns: int) -> None:
         if late_ns > self._max_ns:
             self._max_ns = late_ns
-        bucket = late_ns // _BUCKET_NS
-        self._counts[bucket if bucket < _BUCKETS else _BUCKETS - 1] += 1
+        try:
+            self._counts[late_ns // _BUCKET_NS] += 1
+        except IndexError:
+            self._counts[_BUCKETS - 1] += 1
 
     def quantile_s(self, ratio: float) -> float | None:
         """The delay that a share of the requests did not exceed; None without requests."""

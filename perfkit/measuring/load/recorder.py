@@ -6,10 +6,11 @@ from collections import Counter
 
 from perfkit.measuring.load.channel import Channel
 from perfkit.measuring.load.outcomes import error_kind
-from perfkit.measuring.load.samples import SampleWriter
+from perfkit.measuring.load.samples import ROW, SampleWriter
 from perfkit.records import EndState
 
 _OK = int(EndState.OK)
+_pack = ROW.pack
 _FAULT_TEXTS = 20  # different reasons kept; a service can make up new ones without end
 
 
@@ -21,32 +22,33 @@ class Recorder:
         self._outcomes = [0] * len(EndState)
         self._errors: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self.sent = 0
+        self._unsent = 0
 
     def record(self, channel: Channel, outcome: int, status: int, now_ns: int) -> None:
         """Keep one request that a channel carried, or tried to."""
-        sent_ns = channel.sent_ns
         self._add(
-            channel.request_id,
-            channel.payload,
-            channel.scheduled_ns,
-            sent_ns,
-            now_ns if status else 0,
-            status,
-            outcome,
-            channel.bytes_sent,
-            channel.bytes_received,
+            _pack(
+                channel.request_id,
+                channel.payload,
+                channel.scheduled_ns,
+                channel.sent_ns,
+                now_ns if status else 0,
+                status,
+                outcome,
+                channel.bytes_sent,
+                channel.bytes_received,
+            )
         )
         self._outcomes[outcome] += 1
-        if sent_ns:
-            self.sent += 1
         if outcome != _OK:
+            self._unsent += channel.sent_ns == 0
             self._count_error(outcome, status, channel.fault)
 
     def record_unsent(self, request_id: int, payload: int, scheduled_ns: int, outcome: EndState) -> None:
         """Keep one request that never found a connection."""
-        self._add(request_id, payload, scheduled_ns, 0, 0, 0, int(outcome), 0, 0)
+        self._add(_pack(request_id, payload, scheduled_ns, 0, 0, 0, int(outcome), 0, 0))
         self._outcomes[outcome] += 1
+        self._unsent += 1
         self._count_error(int(outcome), 0, "no free connection in time")
 
     def _count_error(self, outcome: int, status: int, fault: str) -> None:
@@ -55,6 +57,11 @@ class Recorder:
             return
         if fault in self._faults or len(self._faults) < _FAULT_TEXTS:
             self._faults[fault] += 1
+
+    @property
+    def sent(self) -> int:
+        """How many requests left for the service, at least in part."""
+        return sum(self._outcomes) - self._unsent
 
     @property
     def outcomes(self) -> dict[str, int]:

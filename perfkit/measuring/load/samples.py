@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,33 +34,30 @@ FLUSH_EVERY_NS = NS_PER_S // 4
 
 
 class SampleWriter:
-    """Appends rows to a new file. One thread; the owner calls `flush_if_due` now and then, and `close`."""
+    """Appends rows to a new file. One thread; the owner calls `flush_if_due` often, and `close`.
+
+    `add` takes one row as `ROW.pack` made it, a value for each of SAMPLE_COLUMNS. It never waits for
+    the disk, so it may be called where a delay would spoil a measurement.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        self._buffer = bytearray(ROW.size * ROWS_HELD)
-        self._filled_bytes = 0
+        self._held: list[bytes] = []
         self._flushed_ns = 0
-
-    def add(self, *row: int) -> None:
-        """Append one row: a value for each of SAMPLE_COLUMNS. Raises OSError when the disk is full."""
-        ROW.pack_into(self._buffer, self._filled_bytes, *row)
-        self._filled_bytes += ROW.size
-        if self._filled_bytes == len(self._buffer):
-            self.flush()
+        self.add: Callable[[bytes], None] = self._held.append
 
     def flush_if_due(self, now_ns: int) -> None:
-        """Write what is held when the last write is a quarter of a second ago."""
-        if now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
+        """Write what is held when it is much or a quarter of a second old. Raises OSError when the disk is full."""
+        if len(self._held) >= ROWS_HELD or now_ns - self._flushed_ns >= FLUSH_EVERY_NS:
             self._flushed_ns = now_ns
             self.flush()
 
     def flush(self) -> None:
         """Write what is held."""
-        held = memoryview(self._buffer)[: self._filled_bytes]
-        while held:
-            held = held[os.write(self._file, held) :]
-        self._filled_bytes = 0
+        rows = memoryview(b"".join(self._held))
+        self._held.clear()
+        while rows:
+            rows = rows[os.write(self._file, rows) :]
 
     def close(self) -> None:
         """Write what is held and close the file."""

@@ -59,17 +59,17 @@ class Users:
 
     def freed(self, channel: Channel, now_ns: int) -> None:
         """A user's request has ended."""
-        ready_ns = now_ns
         if channel.failures:
-            ready_ns += back_off_ns(channel.failures)
+            self._send_when_ready(channel, now_ns + back_off_ns(channel.failures), now_ns)
         elif self._thinks:
-            ready_ns += next(self._pauses_ns)
-        self._send_when_ready(channel, ready_ns, now_ns)
+            self._send_when_ready(channel, now_ns + next(self._pauses_ns), now_ns)
+        else:
+            self._send_when_ready(channel, now_ns, now_ns)
 
     def _send_when_ready(self, channel: Channel, ready_ns: int, now_ns: int) -> None:
         if ready_ns >= self._end_ns:
             self._active -= 1
-        elif ready_ns <= now_ns:
+        elif ready_ns == now_ns:
             self._issue(channel, ready_ns)
         else:
             heapq.heappush(self._ready, (ready_ns, next(self._numbers), channel))

@@ -15,7 +15,7 @@ MOST_GROWTH_KIB = 200 * 1024
 MILLION_ROWS = """
 import resource, sys
 from pathlib import Path
-from perfkit.measuring.load.samples import SampleWriter
+from perfkit.measuring.load.samples import ROW, SampleWriter
 
 def peak_kib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -23,7 +23,9 @@ def peak_kib():
 writer = SampleWriter(Path(sys.argv[1]))
 before = peak_kib()
 for number in range(1_000_000):
-    writer.add(number, 0, 10**15, 10**15, 10**15, 200, 1, 100, 100)
+    writer.add(ROW.pack(number, 0, 10**15, 10**15, 10**15, 200, 1, 100, 100))
+    if number % 1000 == 0:
+        writer.flush_if_due(number)
 writer.close()
 print(peak_kib() - before)
 """
@@ -38,7 +40,7 @@ def test_rows_come_back_as_they_were_added(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("samples") / "some.samples"
     writer = SampleWriter(path)
     for row in rows:
-        writer.add(*row)
+        writer.add(ROW.pack(*row))
     writer.close()
     assert rows_of(read_samples(path)) == rows
 
@@ -53,18 +55,22 @@ def test_a_torn_last_row_is_left_out_and_read_later(tmp_path):
     assert rows_of(read_samples(path, first_row=2)) == []
 
 
-def test_rows_reach_the_file_when_the_buffer_is_full_or_a_quarter_of_a_second_old(tmp_path):
+def test_rows_reach_the_file_when_they_are_many_or_a_quarter_of_a_second_old(tmp_path):
     path = tmp_path / "growing.samples"
     writer = SampleWriter(path)
-    for number in range(ROWS_HELD):
-        writer.add(*[number] * WIDTH)
-    assert len(read_samples(path)["status"]) == ROWS_HELD
-    writer.flush_if_due(FLUSH_EVERY_NS)
-    writer.add(*[7] * WIDTH)
-    writer.flush_if_due(2 * FLUSH_EVERY_NS - 1)
-    assert len(read_samples(path)["status"]) == ROWS_HELD
-    writer.flush_if_due(2 * FLUSH_EVERY_NS)
-    assert len(read_samples(path)["status"]) == ROWS_HELD + 1
+    written = []
+    for now_ns, count in [
+        (FLUSH_EVERY_NS, 1),  # the first is due
+        (FLUSH_EVERY_NS + 1, ROWS_HELD - 1),  # neither many nor old
+        (FLUSH_EVERY_NS + 2, 1),  # many
+        (2 * FLUSH_EVERY_NS + 1, 5),  # not old enough
+        (2 * FLUSH_EVERY_NS + 2, 0),  # old
+    ]:
+        for _ in range(count):
+            writer.add(ROW.pack(*[7] * WIDTH))
+        writer.flush_if_due(now_ns)
+        written.append(len(read_samples(path)["status"]))
+    assert written == [1, 1, 1 + ROWS_HELD, 1 + ROWS_HELD, 6 + ROWS_HELD]
     writer.close()
 
 
