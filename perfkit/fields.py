@@ -164,9 +164,7 @@ def from_nested(record: type[Record], values: Mapping[str, Any], prefix: str = "
 
 def changes(before: Any, after: Any) -> dict[str, Any]:
     """The dotted names whose value differs, with the new value."""
-    return {
-        name: get(after, name) for name, _, _ in leaves(type(before)) if get(before, name) != get(after, name)
-    }
+    return {name: get(after, name) for name, _, _ in leaves(type(before)) if get(before, name) != get(after, name)}
 
 
 def needs_restart(before: Any, after: Any) -> list[str]:

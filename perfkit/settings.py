@@ -33,15 +33,21 @@ class BatchSettings(Checked):
     """When a batch leaves: by size, or by the age of its first item."""
 
     max_size: int = field(1, "most requests in one call of the model; 1 turns batching off", low=1, high=1024)
-    max_delay_s: float = field(0.0, "window, counted from the first item; 0 = an idle worker never waits", low=0.0, high=60.0)
+    max_delay_s: float = field(
+        0.0, "window, counted from the first item; 0 = an idle worker never waits", low=0.0, high=60.0
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings(Checked):
     """How much may wait, and for how long."""
 
-    depth: int = field(256, "most requests admitted and not yet in a batch; one more is rejected", low=1, high=1_000_000)
-    deadline_s: float | None = field(None, "a request older than this is dropped before the model; none = never", low=0.001, high=3600.0)
+    depth: int = field(
+        256, "most requests admitted and not yet in a batch; one more is rejected", low=1, high=1_000_000
+    )
+    deadline_s: float | None = field(
+        None, "a request older than this is dropped before the model; none = never", low=0.001, high=3600.0
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +55,9 @@ class HttpSettings(Checked):
     """Limits of the HTTP front."""
 
     max_body_bytes: int = field(8 << 20, "largest request body; above it the answer is 413", low=1, high=1 << 30)
-    request_timeout_s: float = field(10.0, "a whole request must arrive within this time, else 408", low=0.1, high=600.0)
+    request_timeout_s: float = field(
+        10.0, "a whole request must arrive within this time, else 408", low=0.1, high=600.0
+    )
     keep_alive_s: float = field(75.0, "an idle connection is closed after this time", low=0.1, high=3600.0)
     drain_s: float = field(20.0, "how long a shutdown waits for accepted requests", low=0.0, high=600.0)
     server_timing: bool = field(False, "always answer with Server-Timing (else only when the request asks)")
@@ -60,7 +68,13 @@ class LedgerSettings(Checked):
     """The per-request record of instants."""
 
     stamps: bool = field(True, "stamp every instant; off only to measure what stamping costs", live=False)
-    capacity: int = field(1 << 17, "requests kept until somebody reads them; the oldest are overwritten", live=False, low=1024, high=1 << 22)
+    capacity: int = field(
+        1 << 17,
+        "requests kept until somebody reads them; the oldest are overwritten",
+        live=False,
+        low=1024,
+        high=1 << 22,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +82,14 @@ class ServerSettings(Checked):
     """Everything that a scan can vary on the reference server."""
 
     model: str = field("minilm", "minilm, resnet, mlp, noop, simulated:PRESET or module:Class", live=False)
-    device: str = field("auto", "auto = simulated for simulated models, else cpu", live=False, choices=("auto", "cpu", "simulated"))
-    topology: str = field("staged", "staged = pools with a batcher between them; carry = one worker carries one request through", choices=TOPOLOGIES)
+    device: str = field(
+        "auto", "auto = simulated for simulated models, else cpu", live=False, choices=("auto", "cpu", "simulated")
+    )
+    topology: str = field(
+        "staged",
+        "staged = pools with a batcher between them; carry = one worker carries one request through",
+        choices=TOPOLOGIES,
+    )
     workers: int = field(1, "model worker threads", low=1, high=1024)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     seed: int = field(0, "seed of everything random in the server and the simulated device", live=False, low=0)
@@ -89,9 +109,14 @@ class ServerSettings(Checked):
         # super() needs the class cell, which slots=True replaces; the base is named instead.
         Checked.__post_init__(self)
         if self.topology == "carry" and self.batch.max_size != 1:
-            raise ConfigError(f"batch.max_size is {self.batch.max_size} with topology = carry; carry takes 1 (use topology = staged to batch)")
+            raise ConfigError(
+                f"batch.max_size is {self.batch.max_size} with topology = carry; "
+                "carry takes 1 (use topology = staged to batch)"
+            )
         if self.topology == "carry" and "threads" in (self.preprocess.placement, self.postprocess.placement):
-            raise ConfigError("placement is threads with topology = carry; carry runs every stage inline (use topology = staged)")
+            raise ConfigError(
+                "placement is threads with topology = carry; carry runs every stage inline (use topology = staged)"
+            )
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -99,7 +124,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read settings file {path}: {error.strerror}; give the path of a TOML file") from error
+        raise ConfigError(
+            f"cannot read settings file {path}: {error.strerror}; give the path of a TOML file"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"settings file {path} is not TOML: {error}") from error
 
@@ -110,7 +137,11 @@ def to_toml(settings: ServerSettings) -> str:
 
 
 def _toml_lines(values: Mapping[str, Any], prefix: str) -> list[str]:
-    lines = [f"{name} = {_toml_value(value)}" for name, value in values.items() if not isinstance(value, dict) and value is not None]
+    lines = [
+        f"{name} = {_toml_value(value)}"
+        for name, value in values.items()
+        if not isinstance(value, dict) and value is not None
+    ]
     for name, value in values.items():
         if isinstance(value, dict):
             lines += ["", f"[{prefix}{name}]", *_toml_lines(value, f"{prefix}{name}.")]

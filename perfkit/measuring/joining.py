@@ -29,7 +29,7 @@ def batch_table(ledger: Any | None, round_index: int) -> pd.DataFrame:
     if ledger is None:
         return pd.DataFrame({name: pd.array([], dtype="Int64") for name in BATCHES.columns})
     table = _nullable(ledger.to_pandas().drop(columns="number"))
-    table.insert(1, "round", pd.array([round_index] * len(table), dtype="Int64"))
+    table["round"] = pd.array([round_index] * len(table), dtype="Int64")
     return table
 
 
@@ -79,7 +79,6 @@ def _in_order(table: pd.DataFrame) -> pd.DataFrame:
 
     for name, kind in REQUESTS.columns.items():
         if name not in table:
-            empty = "" if kind == "text" else pd.NA
-            table[name] = pd.array([empty] * len(table), dtype="str" if kind == "text" else "Int64")
+            table[name] = pd.Series("" if kind == "text" else pd.NA, table.index, "str" if kind == "text" else "Int64")
     further = [name for name in table.columns if name not in REQUESTS.columns]
     return table[[*REQUESTS.columns, *further]]

@@ -17,8 +17,8 @@ from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.load.client import start
 from perfkit.measuring.load.loops import Load
-from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.load.samples import read_samples
+from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.service import Service
 from perfkit.resources import data_path
 
@@ -134,7 +134,11 @@ def _apply_load(
                 gauges.append(_gauge(stats, plan.round_index))
             if watch is not None:
                 elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
-                watch(Progress(elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats))
+                watch(
+                    Progress(
+                        elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
+                    )
+                )
         return generator.report()
     finally:
         generator.stop()
@@ -192,5 +196,7 @@ def find_payloads(service: Service, load: Load) -> Path:
         return path if path.exists() else data_path(*load.payloads.split("/"))
     stats = service.stats()
     if stats is None or not stats["payloads"]:
-        raise ConfigError("no payloads are known for this service; give a file of request bodies, one JSON document a line")
+        raise ConfigError(
+            "no payloads are known for this service; give a file of request bodies, one JSON document a line"
+        )
     return data_path(*stats["payloads"].split("/"))

@@ -46,7 +46,9 @@ class Service:
     def __enter__(self) -> Service:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -147,7 +149,7 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
 
 
 def attach(url: str) -> Service:
-    """A service that already runs, by its URL; perfkit's own or anybody's. Raises TargetFailed when it does not answer."""
+    """A service that already runs, by its URL, perfkit's own or anybody's; raises TargetFailed when nothing answers."""
     service = Service(url)
     service.endpoint.probe()
     return service

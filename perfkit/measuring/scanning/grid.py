@@ -90,9 +90,7 @@ class Scan:
         }
 
 
-def scan(
-    service: Service, name: str, values: Sequence[Any], load: Load, seconds: float = 5.0
-) -> Scan:
+def scan(service: Service, name: str, values: Sequence[Any], load: Load, seconds: float = 5.0) -> Scan:
     """Vary one setting or load field of a running service: `seconds` per value, in two interleaved rounds.
 
     Raises ConfigError for an unknown name or value, TargetFailed when the service dies.

@@ -98,9 +98,7 @@ def grid(settings: ServerSettings | None, load: Load, axes: Mapping[str, Axis]) 
     return tuple(_point(settings, load, axes, dict(zip(names, cell, strict=True))) for cell in cells)
 
 
-def _point(
-    settings: ServerSettings | None, load: Load, axes: Mapping[str, Axis], varied: Mapping[str, Any]
-) -> Point:
+def _point(settings: ServerSettings | None, load: Load, axes: Mapping[str, Axis], varied: Mapping[str, Any]) -> Point:
     server: dict[str, Any] = {}
     client: dict[str, Any] = {}
     for name, value in varied.items():
@@ -108,6 +106,8 @@ def _point(
         target, prefix = (server, SERVER) if full.startswith(SERVER) else (client, LOAD)
         target[full.removeprefix(prefix)] = value
     if server and settings is None:
-        raise ConfigError(f"{next(iter(server))} cannot be varied: the service was not launched by perfkit; vary the load")
+        raise ConfigError(
+            f"{next(iter(server))} cannot be varied: the service was not launched by perfkit; vary the load"
+        )
     changed = settings if settings is None else fields.replace(settings, server)
     return Point(settings=changed, load=fields.replace(load, client), varied=varied)

@@ -128,9 +128,7 @@ def run_tour(model: str, folder: Path, pace: Pace, watch: TourWatch) -> Tour:
         stacks, missing = _record_stacks(host, chosen, load, pace, folder)
         budget.begin("best against default")
         final = _compare(host, chosen, plan, pace, folder, budget.scan)
-    tour = Tour(
-        folder=folder, scan=scan, series=series, best=best, stacks=stacks, stacks_missing=missing, final=final
-    )
+    tour = Tour(folder=folder, scan=scan, series=series, best=best, stacks=stacks, stacks_missing=missing, final=final)
     _write_index(tour)
     return tour
 
@@ -197,7 +195,12 @@ def _record_stacks(
 
 
 def _compare(
-    host: Launched, chosen: ServerSettings, plan: ScanPlan, pace: Pace, folder: Path, watch: Callable[[ScanProgress], None]
+    host: Launched,
+    chosen: ServerSettings,
+    plan: ScanPlan,
+    pace: Pace,
+    folder: Path,
+    watch: Callable[[ScanProgress], None],
 ) -> Scan | None:
     default = plan.points[0]
     assert default.settings is not None

@@ -38,7 +38,10 @@ def open_device(settings: ServerSettings) -> Device:
     is_simulated_model = settings.model.partition(":")[0] == _SIMULATED
     wanted = settings.device if settings.device != "auto" else _SIMULATED if is_simulated_model else "cpu"
     if (wanted == _SIMULATED) != is_simulated_model:
-        raise ConfigError(f"device is {settings.device} with model {settings.model}; simulated models run on the simulated device, others on cpu")
+        raise ConfigError(
+            f"device is {settings.device} with model {settings.model}; "
+            "simulated models run on the simulated device, others on cpu"
+        )
     if wanted == _SIMULATED:
         from perfkit.serving.devices.simulated.device import SimulatedDevice
         from perfkit.serving.devices.simulated.preset import load_preset

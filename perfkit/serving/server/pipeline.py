@@ -60,9 +60,9 @@ class Pipeline:
         self._before: Pool[Job] | None = None
         self._after: Pool[tuple[Job, Any]] | None = None
         if settings.preprocess.placement == "threads":
-            self._before = Pool("preprocess", settings.preprocess.threads, self._preprocess)
+            self._before = Pool("preprocess", settings.preprocess.threads, self._preprocess, plant.device)
         if settings.postprocess.placement == "threads":
-            self._after = Pool("postprocess", settings.postprocess.threads, self._postprocess)
+            self._after = Pool("postprocess", settings.postprocess.threads, self._postprocess, plant.device)
         bench = self._bench()
         self._workers = [Worker(f"model-{index}", bench) for index in range(settings.workers)]
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from perfkit.serving.devices.device import Device
+
 Work = TypeVar("Work")
 
 
@@ -17,9 +19,10 @@ class Pool(Generic[Work]):
     raise; what the model's code raises is caught where it is called.
     """
 
-    def __init__(self, name: str, threads: int, apply: Callable[[Work], None]) -> None:
+    def __init__(self, name: str, threads: int, apply: Callable[[Work], None], device: Device) -> None:
         self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._apply = apply
+        self._device = device
         self._threads = [
             threading.Thread(target=self._live, name=f"{name}-{index}", daemon=True) for index in range(threads)
         ]
@@ -41,5 +44,8 @@ class Pool(Generic[Work]):
             thread.join()
 
     def _live(self) -> None:
+        # A stage may use the model's library too: without this, one thread's call would take all cores.
+        self._device.enter_worker(1)
         while (work := self._inbox.get()) is not None:
             self._apply(work)
+        self._device.leave_worker()

@@ -55,7 +55,12 @@ def scan_progress(title: str, quiet: bool) -> Iterator[ScanWatch]:
 
 def _bar(quiet: bool) -> Progress:
     """On a terminal only, and silent when quiet."""
-    columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), TextColumn("{task.description}"))
+    columns = (
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     return Progress(*columns, console=_remarks, disable=quiet or not _remarks.is_terminal, transient=True)
 
 

@@ -14,9 +14,21 @@ _VOID_EXIT = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the command."""
-    parser.add_argument("--model", default="minilm", help="minilm, resnet, mlp, noop, simulated:PRESET or module:Class (default minilm)")
-    parser.add_argument("--out", type=Path, default=Path("perfkit-demo"), metavar="DIR", help="folder for report and runs (default perfkit-demo)")
-    parser.add_argument("--smoke", action="store_true", help="half a second per point: shows that everything works, measures nothing worth quoting")
+    parser.add_argument(
+        "--model", default="minilm", help="minilm, resnet, mlp, noop, simulated:PRESET or module:Class (default minilm)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("perfkit-demo"),
+        metavar="DIR",
+        help="folder for report and runs (default perfkit-demo)",
+    )
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="half a second per point: shows that everything works, measures nothing worth quoting",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
 
 
@@ -51,7 +63,11 @@ def _print(tour: Tour, recommendation: str, verdict: str) -> None:
     for series in tour.series:
         label = f" · {series.label}" if series.label else ""
         points = tour.points(series)
-        out.print(points_table(points, f"{series.varied}{label} · closed loop, {points[0]['load']['concurrency']} in flight{simulated}"))
+        out.print(
+            points_table(
+                points, f"{series.varied}{label} · closed loop, {points[0]['load']['concurrency']} in flight{simulated}"
+            )
+        )
         for line in reasons(points):
             out.print(f"  {line}", style="dim")
     if tour.final is not None:

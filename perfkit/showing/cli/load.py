@@ -30,7 +30,9 @@ def run(options: argparse.Namespace) -> int:
     load = flags.read_load(options)
     server, client = flags.split_changes(options.changes, load)
     if server:
-        raise ConfigError(f"{next(iter(server))} belongs to the server, which perfkit load does not start; set it there")
+        raise ConfigError(
+            f"{next(iter(server))} belongs to the server, which perfkit load does not start; set it there"
+        )
     result = measure(attach(options.url), fields.replace(load, client), options.seconds, options.out)
     if options.json:
         console.print_json({"schema": 1, **result.point, "folder": str(result.folder)})

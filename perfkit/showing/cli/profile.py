@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 
 from perfkit.showing.cli import options as flags
 
@@ -11,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the command."""
     flags.add_model(parser)
     flags.add_load(parser)
-    parser.add_argument("--seconds", type=float, default=5.0, help="time per kind of samples: running, GIL holders, idle (default 5)")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="time per kind of samples: running, GIL holders, idle (default 5)"
+    )
     flags.add_output(parser)
 
 
@@ -28,11 +31,14 @@ def run(options: argparse.Namespace) -> int:
     settings, load = flags.read_settings(options, flags.read_load(options))
     with launch(settings) as service:
         run_ = profile(service, load, options.seconds, options.out)
-    page = write_report(run_.folder / "report.html", report_of_run(run_))
+    page = run_.folder / "report.html"
+    write_report(page, report_of_run(run_))
     recordings = run_.stacks()
     if options.json:
-        tops = {stacks["mode"]: [frame._asdict() for frame in top_frames(stacks, 20)] for stacks in recordings}
-        console.print_json({"schema": 1, "simulated": settings.is_simulated, "folder": str(run_.folder), "top_frames": tops})
+        tops = {stacks["mode"]: [dataclasses.asdict(frame) for frame in top_frames(stacks, 20)] for stacks in recordings}
+        console.print_json(
+            {"schema": 1, "simulated": settings.is_simulated, "folder": str(run_.folder), "top_frames": tops}
+        )
         return 0
     out = console.results()
     for stacks in recordings:

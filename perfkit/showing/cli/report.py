@@ -18,6 +18,7 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.showing.report.collect import report_of_folder
     from perfkit.showing.report.page import write_report
 
-    page = write_report(options.out or options.folder / "report.html", report_of_folder(options.folder))
+    page = options.out or options.folder / "report.html"
+    write_report(page, report_of_folder(options.folder))
     console.results().print(f"report: {page}")
     return 0

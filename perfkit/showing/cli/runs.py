@@ -9,7 +9,9 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the command."""
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("perfkit-runs"), help="archive folder (default perfkit-runs)")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path("perfkit-runs"), help="archive folder (default perfkit-runs)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
 
 

@@ -17,7 +17,11 @@ def recommendation(best: Mapping[str, Any] | None) -> str:
     if best is None:
         return "No point is fit to be recommended: each is void, unsteady or over its budget. The table says why."
     settings = best["settings"]
-    chosen = f"workers = {settings['workers']}, batch.max_size = {settings['batch']['max_size']}" if settings else "as measured"
+    chosen = (
+        f"workers = {settings['workers']}, batch.max_size = {settings['batch']['max_size']}"
+        if settings
+        else "as measured"
+    )
     return f"Recommended: {chosen}. {best['reason']}"
 
 

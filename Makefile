@@ -1,0 +1,34 @@
+# The first two targets are the README's two commands; each sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test lab bench soak clean
+
+demo: $(READY)
+	$(BIN)/perfkit demo
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+lab: $(READY)
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+bench: $(READY)
+	$(BIN)/pytest -m bench -s tests/bench
+
+soak: $(READY)
+	$(BIN)/pytest -m slow
+
+clean:
+	rm -rf .venv
+
+# torch first and alone: pulled in by another package, pip may pick a build of several gigabytes.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
+	touch $(READY)
