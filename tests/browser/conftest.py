@@ -84,19 +84,32 @@ def _guard(route: Any, outside: list[str]) -> None:
 
 
 @pytest.fixture
-def picture_page(tmp_path: Path) -> Path:
-    """A plain page on disk with plotly.js, `drawChart` and `drawFlame` as globals and an empty `#picture`."""
+def chart_page(tmp_path: Path) -> Path:
+    """A plain page on disk with plotly.js, `drawChart` and an empty `#picture`."""
     from perfkit.showing.web import assets
 
-    def module(source: str, name: str) -> str:
-        return f'<script type="module">{assets.inline_script(source)}\nglobalThis.{name} = {name};</script>'
+    plotly = f"<script>{assets.inline_script(assets.plotly_js())}</script>"
+    return _picture_page(tmp_path, plotly + _module(assets.chart_js(), "drawChart"))
 
-    page = tmp_path / "picture.html"
+
+@pytest.fixture
+def flame_page(tmp_path: Path) -> Path:
+    """A plain page on disk with `drawFlame`, its parts, and an empty `#picture`."""
+    from perfkit.showing.web import assets
+
+    return _picture_page(tmp_path, _module(assets.flame_js(), "drawFlame, foldTree, layTree, moduleOf"))
+
+
+def _module(source: str, names: str) -> str:
+    return f'<script type="module">{source}\nObject.assign(globalThis, {{ {names} }});</script>'
+
+
+def _picture_page(folder: Path, scripts: str) -> Path:
+    page = folder / "picture.html"
     page.write_text(
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>picture</title>'
         "<style>:root { color-scheme: light dark; } body { font-family: sans-serif; margin: 16px; }</style>"
-        f'<div id="picture"></div><script>{assets.inline_script(assets.plotly_js())}</script>'
-        f"{module(assets.chart_js(), 'drawChart')}{module(assets.flame_js(), 'drawFlame')}",
+        f'<div id="picture"></div>{scripts}',
         "utf-8",
     )
     return page

@@ -6,7 +6,7 @@ import { faded } from "./page.js";
 
 export const ROW = 19;
 const NARROWEST = 0.5;
-const READABLE = 26;
+const READABLE = 34;
 
 /** Paint one scene; returns what a click may hit (rows of node, left, width) and how many frames were drawn and skipped.
  *
@@ -88,5 +88,5 @@ function clipped(brush, label, room) {
   const width = measure(short);
   if (width <= room) return short;
   const kept = Math.floor((short.length * room) / width) - 1;
-  return kept < 2 ? "" : `${short.slice(0, kept)}…`;
+  return kept < 3 ? "" : `${short.slice(0, kept)}…`;
 }

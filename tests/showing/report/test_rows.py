@@ -1,0 +1,81 @@
+"""Does every figure read with its interval, and does what is missing say so?"""
+
+from perfkit.showing.report.rows import Figure, Row, facts, row_of
+from perfkit.showing.report.selftests import SelfTest, self_tests, summary
+
+CHECKS = [
+    {"name": "little", "passed": True, "figure": 0.0041, "threshold": 0.02, "origin": "A7", "reason": "L 15.9"},
+    {"name": "lateness", "passed": False, "figure": 0.031, "threshold": 0.002, "origin": "A8", "reason": ""},
+    {"name": "gauge", "passed": None, "figure": None, "threshold": 0.02, "origin": "A7", "reason": "no gauge"},
+]
+
+
+def test_a_point_reads_as_a_row(points):
+    point = points["workers"][3]
+    point["errors"] = {"timed_out": 1200}
+    assert row_of(point, "short", "workers") == Row(
+        label="short",
+        setting="8",
+        requests="1,259",
+        figures=(
+            Figure(text="140 req/s", note="135 to 145"),
+            Figure(text="109 ms", note="106 to 112 ms"),
+            Figure(text="242 ms", note="228 to 262 ms"),
+            Figure(text="331 ms", note="305 to 371 ms"),
+            Figure(text="54.0 ms"),
+            Figure(text="0 s"),
+            Figure(text="100 %"),
+            Figure(text="1.86"),
+        ),
+        grade="unsteady",
+        reasons=("throughput of three windows: max/min 1.17, allowed 1.10",),
+        errors="timed_out: 1,200",
+    )
+
+
+def test_queue_wait_is_the_wait_for_a_worker_before_and_after_preprocess(points):
+    stages = points["workers"][0]["stages_s"]
+    stages["preprocess_wait"], stages["queue_wait"] = 0.010, 0.005
+    assert row_of(points["workers"][0], "", "workers").figures[4] == Figure(text="15.0 ms")
+    stages["preprocess_wait"] = stages["queue_wait"] = None
+    assert row_of(points["workers"][0], "", "workers").figures[4] == Figure(text="–")
+
+
+def test_nested_facts_read_with_the_unit_of_their_name():
+    values = {
+        "a_bytes": 1536,
+        "b": {"c_s": 0.002, "d_ratio": 0.5, "e": True},
+        "f": None,
+        "g": [1, 2],
+        "h_rps": 3,
+        "i": [],
+    }
+    assert list(facts(values)) == [
+        ("a_bytes", "1.50 KiB"),
+        ("b.c_s", "2.00 ms"),
+        ("b.d_ratio", "50.0 %"),
+        ("b.e", "yes"),
+        ("f", "–"),
+        ("g", "1, 2"),
+        ("h_rps", "3.00 req/s"),
+        ("i", "–"),
+    ]
+
+
+def test_self_tests_keep_passed_failed_and_not_judged_apart():
+    tests = self_tests({"checks": CHECKS})
+    assert tests == (
+        SelfTest(name="little", verdict="passed", figure="0.00410", limit="0.0200", note="L 15.9. A7"),
+        SelfTest(name="lateness", verdict="failed", figure="0.0310", limit="0.00200", note="A8"),
+        SelfTest(name="gauge", verdict="not judged", figure="–", limit="0.0200", note="no gauge. A7"),
+    )
+    assert summary(tests) == "1 passed, 1 failed, 1 not judged"
+
+
+def test_a_point_without_checks_shows_the_figures_that_it_carries(points):
+    tests = self_tests(points["workers"][0])
+    assert [(test.name, test.figure, test.verdict) for test in tests] == [
+        ("Little's law", "0.410 %", "not judged"),
+        ("generator lateness P99", "310 µs", "not judged"),
+        ("generator CPU", "4.10 %", "not judged"),
+    ]
