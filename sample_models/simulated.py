@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from perfkit.errors import ConfigError
 from perfkit.serving.devices.device import Device
@@ -36,6 +36,8 @@ class Placed:
 
 class SimulatedModel:
     """A preset behind the model protocol; it runs on the simulated device only."""
+
+    payloads: ClassVar[str] = "texts/short.jsonl"
 
     def __init__(self, preset_name: str) -> None:
         self.preset = load_preset(preset_name)

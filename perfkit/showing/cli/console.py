@@ -14,6 +14,7 @@ from perfkit.measuring.phase import Progress as RoundProgress
 from perfkit.measuring.scanning.grid import ScanProgress, ScanWatch
 from perfkit.measuring.scanning.tour import TourProgress, TourWatch
 
+_FILE_COLUMNS = 160
 _remarks = Console(stderr=True, highlight=False)
 
 
@@ -23,8 +24,9 @@ def print_json(document: Any) -> None:
 
 
 def results() -> Console:
-    """Where tables go."""
-    return Console(highlight=False)
+    """Where tables go; into a file or a pipe they are not squeezed to the width of a terminal."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_FILE_COLUMNS)
 
 
 def remark(text: str) -> None:

@@ -121,7 +121,7 @@ def _add_quantile_keys(figure: go.Figure) -> None:
 
 
 def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, Any] | None) -> None:
-    """A line at each knee and a band over its interval, across both panels."""
+    """A band over each knee's interval with a line at its ends, across both panels."""
     known = dict(zip(table["setting"], table["place"], strict=True))
     if not knee or not all(isinstance(setting, int | float) for setting in known):
         return
@@ -131,21 +131,21 @@ def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, An
         if one is None:
             continue
         color = COLORS[labels.index(label) % len(COLORS)] if label in labels and len(labels) > 1 else GREY
-        low, at_knee, high = (place_of(one[key], known) for key in ("low", "setting", "high"))
+        low, high = place_of(one["low"], known), place_of(one["high"], known)
         band = {"x0": low, "x1": high, "fillcolor": color, "opacity": 0.13, "line_width": 0, "layer": "below"}
         figure.add_vrect(row="all", col=1, **band)
-        figure.add_vline(x=at_knee, row="all", col=1, line={"color": color, "width": 1.5, "dash": "dashdot"})
-        text = f"{label + ' ' if label else ''}knee {setting_text(one['setting'])}"
-        ends = f"{setting_text(one['low'])} to {setting_text(one['high'])}"
+        for end in dict.fromkeys((low, high)):
+            figure.add_vline(x=end, row="all", col=1, line={"color": color, "width": 1.5, "dash": "dashdot"})
+        ends = " to ".join(dict.fromkeys((setting_text(one["low"]), setting_text(one["high"]))))
         figure.add_annotation(
-            x=at_knee,
+            x=low,
             y=1,
             yref="y domain",
             yanchor="bottom",
             yshift=15 * at,
             xanchor="left",
             showarrow=False,
-            text=plain(f" {text} ({ends})"),
+            text=plain(f" {label + ' ' if label else ''}knee {ends}"),
         )
 
 

@@ -126,8 +126,8 @@ def _knee_texts(knee: Mapping[str, Any] | None) -> Iterator[str]:
     for label, one in by_label.items():
         if one is not None:
             whose = f" of {label}" if label else ""
-            setting, low, high = (setting_text(one[key]) for key in ("setting", "low", "high"))
-            yield f"Knee{whose}: {setting} (between {low} and {high}; {one['method']})."
+            ends = " to ".join(dict.fromkeys((setting_text(one["low"]), setting_text(one["high"]))))
+            yield f"Knee{whose}: {one['setting']} {ends} ({one['method']})."
 
 
 def _loads(scans: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -108,7 +108,7 @@ def test_two_payload_sets_are_two_series_with_their_own_knees(points):
     assert {note.text for note in figure.layout.annotations} == {" short knee 8 (4 to 16)", " mixed knee 1 (1 to 2)"}
 
 
-def test_the_knee_is_a_line_with_its_interval_as_a_band_in_both_panels(points):
+def test_the_knee_is_a_band_with_a_line_at_each_end_in_both_panels(points):
     figure = plot_scan(scan_table(points["workers"], "workers"), "workers", knee=points["knee_workers"])
     shapes = [(shape.type, shape.x0, shape.x1, shape.xref) for shape in figure.layout.shapes]
     assert shapes == [
@@ -116,6 +116,8 @@ def test_the_knee_is_a_line_with_its_interval_as_a_band_in_both_panels(points):
         ("rect", 1.0, 2.0, "x2"),
         ("line", 1.0, 1.0, "x"),
         ("line", 1.0, 1.0, "x2"),
+        ("line", 2.0, 2.0, "x"),
+        ("line", 2.0, 2.0, "x2"),
     ]
 
 
