@@ -33,3 +33,8 @@ def test_any_number_finds_its_place_between_its_neighbours(settings, value):
     below = [known[setting] for setting in settings if setting <= value]
     above = [known[setting] for setting in settings if setting >= value]
     assert max(below, default=min(known.values())) <= place <= min(above, default=max(known.values()))
+
+
+def test_on_an_axis_of_factors_a_number_stands_by_its_factor():
+    assert place_of(2.8284271247461903, places([1, 2, 4])) == pytest.approx(1.5)
+    assert place_of(3, places([2, 4, 5])) == pytest.approx(0.5)
