@@ -1,0 +1,93 @@
+"""Do the server's settings survive TOML, and are contradictions refused?"""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfkit import fields
+from perfkit.errors import ConfigError
+from perfkit.settings import (
+    BatchSettings,
+    HttpSettings,
+    LedgerSettings,
+    QueueSettings,
+    ServerSettings,
+    StageSettings,
+    read_toml,
+    to_toml,
+)
+
+STAGES = st.builds(StageSettings, placement=st.sampled_from(["inline", "threads"]), threads=st.integers(1, 256))
+SETTINGS = st.builds(
+    ServerSettings,
+    model=st.text(st.characters(categories=["L", "N", "P", "Zs"]), max_size=20),
+    workers=st.integers(1, 1024),
+    seed=st.integers(0, 2**63),
+    preprocess=STAGES,
+    postprocess=STAGES,
+    batch=st.builds(BatchSettings, max_size=st.integers(1, 1024), max_delay_s=st.floats(0, 60)),
+    queue=st.builds(QueueSettings, depth=st.integers(1, 10**6), deadline_s=st.none() | st.floats(0.001, 3600)),
+    http=st.builds(HttpSettings, keep_alive_s=st.floats(0.1, 3600), server_timing=st.booleans()),
+    ledger=st.builds(LedgerSettings, stamps=st.booleans(), capacity=st.integers(1024, 1 << 22)),
+)
+
+
+@given(SETTINGS)
+def test_toml_brings_the_settings_back(settings):
+    assert fields.from_nested(ServerSettings, tomllib.loads(to_toml(settings))) == settings
+
+
+def test_the_defaults_are_those_of_a_server_without_batching():
+    settings = ServerSettings()
+    assert (settings.workers, settings.batch.max_size, settings.batch.max_delay_s) == (1, 1, 0.0)
+    assert (settings.preprocess.placement, settings.queue.deadline_s) == ("inline", None)
+
+
+def test_every_field_has_a_line_of_documentation():
+    undocumented = [name for name, _, facts in fields.leaves(ServerSettings) if len(facts["doc"]) < 10]
+    assert undocumented == []
+
+
+def test_what_belongs_to_the_process_needs_a_restart():
+    needs_restart = [name for name, _, facts in fields.leaves(ServerSettings) if not facts["live"]]
+    assert needs_restart == ["model", "device", "seed", "ledger.stamps", "ledger.capacity"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"batch": BatchSettings(max_size=4)}, "batch.max_size is 4 with topology = carry; carry takes 1"),
+        ({"preprocess": StageSettings(placement="threads")}, "placement is threads with topology = carry"),
+        ({"postprocess": StageSettings(placement="threads")}, "placement is threads with topology = carry"),
+    ],
+)
+def test_one_worker_that_carries_a_request_through_neither_batches_nor_hands_over(values, message):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        ServerSettings(topology="carry", **values)
+
+
+def test_a_settings_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):
+    missing, broken, binary = tmp_path / "no.toml", tmp_path / "broken.toml", tmp_path / "binary.toml"
+    broken.write_text("workers = ")
+    binary.write_bytes(b"\xff\xfe")
+    messages = []
+    for path in (missing, broken, binary):
+        with pytest.raises(ConfigError) as refusal:
+            read_toml(path)
+        messages.append(str(refusal.value).replace(str(path), "FILE")[:50])
+    assert messages[0] == "cannot read settings file FILE: No such file or di"
+    assert messages[1:] == [
+        message[:50] for message in messages[1:] if message.startswith("settings file FILE is not TOML")
+    ]
+
+
+def test_a_settings_file_holds_what_differs_from_the_defaults(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('model = "noop"\nworkers = 2\n[batch]\nmax_size = 8\n')
+    assert fields.from_nested(ServerSettings, read_toml(path)) == ServerSettings(
+        model="noop", workers=2, batch=BatchSettings(max_size=8)
+    )
