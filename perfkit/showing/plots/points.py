@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -59,14 +58,28 @@ def places(settings: Iterable[Any]) -> dict[Any, float]:
 def place_of(value: float, known: Mapping[float, float]) -> float:
     """The place of any number on such an axis, between its neighbours' places; outside it stays at the end."""
     values = sorted(known)
-    if value <= values[0]:
-        return known[values[0]]
-    for left, right in itertools.pairwise(values):
-        if value <= right:
-            return known[left] + (known[right] - known[left]) * (value - left) / (right - left)
-    return known[values[-1]]
+    value = min(max(value, values[0]), values[-1])
+    if all(setting > 0 and place == math.log2(setting) for setting, place in known.items()):
+        return math.log2(value)
+    right = next(at for at, setting in enumerate(values) if setting >= value)
+    if values[right] == value:
+        return known[value]
+    low, high = values[right - 1], values[right]
+    return known[low] + (known[high] - known[low]) * (value - low) / (high - low)
 
 
 def setting_text(value: Any) -> str:
     """A setting as an axis label: 0.002 -> `0.002`, 8 -> `8`."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def knees_by_label(knee: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """Label -> knee, from one knee (label "") or from one a series; series without a knee are left out."""
+    by_label = {"": knee} if knee and "setting" in knee else knee or {}
+    return {label: one for label, one in by_label.items() if one is not None}
+
+
+def knee_text(knee: Mapping[str, Any]) -> str:
+    """The interval of a knee: `2 to 4`, or `4` when both ends are the same."""
+    low, high = (f"{knee[end]:.4g}" for end in ("low", "high"))
+    return low if low == high else f"{low} to {high}"

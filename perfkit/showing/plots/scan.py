@@ -13,6 +13,8 @@ from perfkit.showing.plots.marks import Mark, add_keys, add_mark
 from perfkit.showing.plots.points import (
     QUANTILES,
     Points,
+    knee_text,
+    knees_by_label,
     labelled,
     place_of,
     places,
@@ -121,22 +123,17 @@ def _add_quantile_keys(figure: go.Figure) -> None:
 
 
 def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, Any] | None) -> None:
-    """A band over each knee's interval with a line at its ends, across both panels."""
+    """A band over each knee's interval, edged and named, across both panels."""
     known = dict(zip(table["setting"], table["place"], strict=True))
-    if not knee or not all(isinstance(setting, int | float) for setting in known):
+    if not all(isinstance(setting, int | float) for setting in known):
         return
-    by_label = {"": knee} if "setting" in knee else knee
-    labels = list(dict.fromkeys(table["series"]))
-    for at, (label, one) in enumerate(by_label.items()):
-        if one is None:
-            continue
+    labels = list(table["series"].unique())
+    for at, (label, one) in enumerate(knees_by_label(knee).items()):
         color = COLORS[labels.index(label) % len(COLORS)] if label in labels and len(labels) > 1 else GREY
-        low, high = place_of(one["low"], known), place_of(one["high"], known)
-        band = {"x0": low, "x1": high, "fillcolor": color, "opacity": 0.13, "line_width": 0, "layer": "below"}
-        figure.add_vrect(row="all", col=1, **band)
-        for end in dict.fromkeys((low, high)):
-            figure.add_vline(x=end, row="all", col=1, line={"color": color, "width": 1.5, "dash": "dashdot"})
-        ends = " to ".join(dict.fromkeys((setting_text(one["low"]), setting_text(one["high"]))))
+        low, high = (place_of(one[end], known) for end in ("low", "high"))
+        figure.add_vrect(x0=low, x1=high, fillcolor=color, opacity=0.15, line_width=0, layer="below", row="all", col=1)
+        for edge in sorted({low, high}):
+            figure.add_vline(x=edge, row="all", col=1, line={"color": color, "width": 1.2, "dash": "dashdot"})
         figure.add_annotation(
             x=low,
             y=1,
@@ -145,7 +142,7 @@ def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, An
             yshift=15 * at,
             xanchor="left",
             showarrow=False,
-            text=plain(f" {label + ' ' if label else ''}knee {ends}"),
+            text=plain(f"{label} knee {knee_text(one)}".strip()),
         )
 
 

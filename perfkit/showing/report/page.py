@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from perfkit.errors import ArchiveError
 from perfkit.showing.plots.ledger import ledger_table, plot_ledger
-from perfkit.showing.plots.points import setting_of, setting_text
+from perfkit.showing.plots.points import knee_text, knees_by_label, setting_of, setting_text
 from perfkit.showing.plots.scan import plot_scan, scan_table
 from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
 from perfkit.showing.report.data import ReportData
@@ -122,12 +122,9 @@ def _chart(name: str, figure: Any) -> Chart:
 
 
 def _knee_texts(knee: Mapping[str, Any] | None) -> Iterator[str]:
-    by_label = {"": knee} if knee and "setting" in knee else knee or {}
-    for label, one in by_label.items():
-        if one is not None:
-            whose = f" of {label}" if label else ""
-            ends = " to ".join(dict.fromkeys((setting_text(one["low"]), setting_text(one["high"]))))
-            yield f"Knee{whose}: {one['setting']} {ends} ({one['method']})."
+    for label, one in knees_by_label(knee).items():
+        whose = f" of {label}" if label else ""
+        yield f"Knee{whose}: {one['setting']} {knee_text(one)} ({one['method']})."
 
 
 def _loads(scans: Iterable[Mapping[str, Any]]) -> Iterator[str]:

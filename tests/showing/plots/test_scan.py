@@ -104,8 +104,8 @@ def test_two_payload_sets_are_two_series_with_their_own_knees(points):
     in_legend = [trace.name for trace in figure.data if trace.showlegend is not False]
     assert in_legend[:5] == ["short", "mixed", "P50", "P95", "P99"]
     bands = [(shape.x0, shape.x1) for shape in figure.layout.shapes if shape.type == "rect"]
-    assert bands == [(2.0, 4.0), (2.0, 4.0), (0.0, 1.0), (0.0, 1.0)]
-    assert {note.text for note in figure.layout.annotations} == {" short knee 4 to 16", " mixed knee 1 to 2"}
+    assert bands == [(2.0, 4.0), (2.0, 4.0), (0.0, 0.0), (0.0, 0.0)]
+    assert {note.text for note in figure.layout.annotations} == {"short knee 4 to 16", "mixed knee 1"}
 
 
 def test_the_knee_is_a_band_with_a_line_at_each_end_in_both_panels(points):
