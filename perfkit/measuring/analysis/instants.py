@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfkit.measuring.analysis.blocks import Floats
 
@@ -31,6 +32,14 @@ def instant_matrix(table: pd.DataFrame, names: Sequence[str], base_ns: int) -> F
     if not len(table) or not names:
         return np.full((len(table), len(names)), np.nan)
     return np.column_stack([relative_ns(table, name, base_ns) for name in names])
+
+
+def schedule_order(rows: pd.DataFrame, base_ns: int) -> NDArray[np.intp]:
+    """Places of the rows that a client scheduled, in the order of their schedule; within an instant, of their ids."""
+    scheduled = relative_ns(rows, "scheduled", base_ns)
+    ids = rows["request_id"].to_numpy(dtype="float64", na_value=np.nan)
+    order = np.lexsort((ids, scheduled))
+    return order[: int(np.sum(~np.isnan(scheduled)))]
 
 
 def overlap_ns(starts: Floats, ends: Floats, window: tuple[float, float]) -> Floats:

@@ -41,9 +41,11 @@ def stage_table(requests: pd.DataFrame, batches: pd.DataFrame | None = None) -> 
 
 
 def _base_ns(rows: pd.DataFrame) -> int:
-    firsts = [rows[f"{name}_ns"].min() for name in ("scheduled", "accepted") if f"{name}_ns" in rows]
-    known = [int(first) for first in firsts if first == first and first is not None and str(first) != "<NA>"]
-    return min(known, default=0)
+    """Any recorded instant: differences do not depend on it, but float64 is exact only near it."""
+    for name in ("scheduled_ns", "accepted_ns"):
+        if name in rows and rows[name].notna().any():
+            return int(rows[name].dropna().iloc[0])
+    return 0
 
 
 def carried_forward(at: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns, schedule_order
 from perfkit.measuring.analysis.warmup import OK, Window, find_windows
 from perfkit.records import EndState
 
@@ -82,7 +82,7 @@ def measure_windows(run: RunData) -> Measured:
 def _window_part(run: RunData, window: Window) -> tuple[pd.DataFrame, Floats]:
     of_round = run.requests[(run.requests["round"] == window.round).fillna(False)]
     scheduled = relative_ns(of_round, "scheduled", run.started_ns)
-    order = np.argsort(scheduled, kind="stable")
+    order = schedule_order(of_round, run.started_ns)
     order = order[(scheduled[order] >= window.start_ns) & (scheduled[order] <= window.end_ns)]
     received = relative_ns(of_round, "received", run.started_ns)
     good = (of_round["end_state"] == OK).to_numpy(dtype=bool)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
     from perfkit.measuring.analysis.warmup import Window
 
+_WAITS = (("parsed", "preprocess_started"), ("model_queued", "batch_sealed"))
+
 
 def in_flight_mean(run: RunData, measured: Measured) -> float | None:
     """Mean number of requests in the server: by its gauge, else by its ledger, else not known."""
@@ -40,8 +42,10 @@ def _gauge_part(run: RunData, window: Window) -> tuple[float, float]:
 
 
 def queue_depth_mean(run: RunData, measured: Measured) -> float | None:
-    """Mean number of requests that waited for a batch; None without the server's ledger."""
-    return _mean_inside(run, measured, ("model_queued", "batch_sealed"))
+    """Mean number of requests that waited for a worker, before preprocessing or for a batch; None without a ledger."""
+    parts = [_mean_inside(run, measured, span) for span in _WAITS]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
 
 
 def _mean_inside(run: RunData, measured: Measured, span: tuple[str, str]) -> float | None:

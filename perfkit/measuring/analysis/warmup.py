@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns, schedule_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def find_windows(run: RunData) -> tuple[Window, ...]:
 def _round_window(run: RunData, rows: pd.DataFrame, entry: object) -> Window | None:
     scheduled = relative_ns(rows, "scheduled", run.started_ns)
     received = relative_ns(rows, "received", run.started_ns)
-    order = np.argsort(scheduled, kind="stable")[: int(np.sum(~np.isnan(scheduled)))]
+    order = schedule_order(rows, run.started_ns)
     if len(order) == 0:
         return None
     scheduled, received = scheduled[order], received[order]

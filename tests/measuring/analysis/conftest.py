@@ -45,7 +45,7 @@ def serve_closed(
         now, kind, _, finished = heapq.heappop(events)
         if kind == 0 and now <= seconds:
             waiting.append(Served(arrived_s=now))
-        for one in finished:
+        for _ in finished:
             tick += 1
             heapq.heappush(events, (now + think(), 0, tick, []))
         done += finished
@@ -243,7 +243,7 @@ def _run_data(
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def scenario() -> type[Scenario]:
     """The builder of simulated runs."""
     return Scenario

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfkit.measuring.analysis.ledger import stage_table
 from perfkit.measuring.analysis.validity.bounds import check_busy, check_cores, check_throughput_bound
 from perfkit.measuring.analysis.validity.check import Check
 from perfkit.measuring.analysis.validity.conservation import (
@@ -25,6 +26,7 @@ from perfkit.measuring.analysis.validity.stamps import (
     check_middleware,
     check_stage_sum,
     check_stamps_present,
+    served_rows,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def run_checks(run: RunData, measured: Measured) -> tuple[Check, ...]:
         check_ledger_complete(run),
         check_clock_order(run),
         check_stamps_present(run),
-        check_stage_sum(measured),
+        check_stage_sum(stage_table(served_rows(measured))),
         check_middleware(measured),
         check_gauge(run),
         check_little(run),

@@ -14,7 +14,6 @@ from perfkit.measuring.analysis.ledger import (
     carried_forward,
     has_server_half,
     stage_means,
-    stage_table,
 )
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
 from perfkit.measuring.analysis.warmup import OK
@@ -55,8 +54,9 @@ def check_stamps_present(run: RunData) -> Check:
     present = {instant: served[f"{instant}_ns"].notna() for instant in SERVER_INSTANTS} | {
         "batch": served["batch_id"].notna()
     }
-    sent = served["sent_ns"].notna()
-    missing = {instant: int((~served[f"{instant}_ns"].notna() & sent).sum()) for instant in CLIENT_INSTANTS}
+    client = served[[f"{instant}_ns" for instant in CLIENT_INSTANTS]].notna()
+    ours = client.any(axis=1)
+    missing = {instant: int((~client[f"{instant}_ns"] & ours).sum()) for instant in CLIENT_INSTANTS}
     for instant, seen in present.items():
         missing[instant] = int((~seen).sum()) if instant in ALWAYS or seen.any() else 0
     wrong = sum(missing.values())
@@ -64,13 +64,11 @@ def check_stamps_present(run: RunData) -> Check:
     return at_most(name, wrong, 0, origin, f"of {len(served)} served requests: {text}")
 
 
-def check_stage_sum(measured: Measured) -> Check:
-    """The mean stages add up to the mean latency."""
+def check_stage_sum(table: pd.DataFrame) -> Check:
+    """The mean stages of a stage table add up to its mean latency."""
     name = "stage sum"
-    rows = served_rows(measured)
-    if not len(rows):
+    if not len(table):
         return not_judged(name, MOST_SUM_ERROR, SUM_ORIGIN, "no server ledger")
-    table = stage_table(rows)
     whole = float(table[TOTAL].mean())
     parts = sum(mean for mean in stage_means(table).values() if mean is not None)
     error = abs(parts - whole) / whole if whole > 0 else 0.0

@@ -1,0 +1,52 @@
+"""Four grades and their reasons."""
+
+import dataclasses
+
+from perfkit.measuring.analysis.grading import PROFILED, Grade, describe_failures, describe_shortfalls, grade
+from perfkit.measuring.analysis.latency import Quantile
+from perfkit.measuring.analysis.validity.check import Check
+
+GOOD = Quantile(value=0.1, low=0.09, high=0.11, n=900, n_eff=600.0, needs_s=None)
+SHORT = Quantile(value=None, low=0.09, high=None, n=900, n_eff=212.4, needs_s=14.0)
+
+
+def check(passed):
+    return Check(
+        name="Little", passed=passed, figure=0.1, threshold=0.02, origin="", reason="8.00 in flight by the gauge"
+    )
+
+
+def test_the_worst_grade_wins_and_keeps_all_reasons():
+    assert grade((), (), ()) == Grade(label="sound", reasons=())
+    assert grade((), (), ("s",)) == Grade(label="short", reasons=("s",))
+    assert grade((), ("u",), ("s",)) == Grade(label="unsteady", reasons=("u", "s"))
+    assert grade(("v",), ("u",), ()) == Grade(label="void", reasons=("v", "u"))
+
+
+def test_only_a_failed_test_voids_not_one_that_could_not_be_taken():
+    assert describe_failures([check(True), check(None)], profiled=False, answered=1) == ()
+    assert describe_failures([check(False)], profiled=False, answered=1) == ("Little: 8.00 in flight by the gauge",)
+
+
+def test_a_profiled_phase_never_counts():
+    assert describe_failures([], profiled=True, answered=100) == (PROFILED,)
+
+
+def test_no_answer_is_no_measurement():
+    assert describe_failures([], profiled=False, answered=0) == ("no request was answered inside a measured window",)
+
+
+def test_a_short_run_says_what_it_needs():
+    found = describe_shortfalls({"p50": GOOD, "p99": SHORT}, warmup_judged=True)
+    assert found == ("P99 needs about 14.0 s of measuring: 212 effective of 900 requests, 473 are the floor",)
+
+
+def test_rounds_too_short_to_see_the_warm_up_are_short():
+    assert len(describe_shortfalls({"p50": GOOD}, warmup_judged=False)) == 1
+
+
+def test_a_floor_that_is_reached_leaves_the_queue_as_the_reason():
+    relaxing = dataclasses.replace(SHORT, n_eff=600.0, needs_s=269.0)
+    assert describe_shortfalls({"p99": relaxing}, warmup_judged=True) == (
+        "P99 needs about 4 min 29 s of measuring: 300 relaxation times of the queue",
+    )
