@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 NS_PER_S = 1_000_000_000
@@ -83,6 +84,12 @@ class ManualClock:
 
 
 REAL_CLOCK = RealClock()
+
+
+def calendar_now() -> str:
+    """The calendar's present moment in UTC, as ISO 8601: for naming and dating runs, never for measuring."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
 
 thread_cpu_ns = time.thread_time_ns
 process_cpu_ns = time.process_time_ns

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfkit import fields
+from perfkit.clock import calendar_now
 from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
@@ -134,7 +134,7 @@ def series_table(recordings: Sequence[Recording]) -> DataFrame:
 
 
 def _manifest(round_: Round, plan: Plan, settings: dict[str, Any], stats: dict[str, Any] | None) -> Manifest:
-    created = datetime.now(UTC).isoformat(timespec="milliseconds")
+    created = calendar_now()
     return Manifest(
         id=new_id(created),
         created=created,

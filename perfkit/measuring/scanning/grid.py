@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from perfkit.clock import calendar_now
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.manifest import new_id
@@ -102,7 +102,7 @@ def scan(service: Service, name: str, values: Sequence[Any], load: Load, seconds
 
 def new_scan_folder(parent: Path = RUNS_FOLDER) -> Path:
     """A folder name for a scan that starts now."""
-    return parent / f"scan-{new_id(_now())}"
+    return parent / f"scan-{new_id(calendar_now())}"
 
 
 def run_scan(plan: ScanPlan, host: Host, folder: Path, watch: ScanWatch | None = None, resume: bool = False) -> Scan:
@@ -131,7 +131,7 @@ def open_scan_results(folder: Path) -> Scan:
 def _open(plan: ScanPlan, folder: Path, resume: bool) -> ScanWriter:
     if resume:
         return open_scan(folder, plan.to_json())
-    created = _now()
+    created = calendar_now()
     simulated = any(point.settings is not None and point.settings.is_simulated for point in plan.points)
     return create_scan(
         folder, ScanHeader(id=new_id(created), created=created, simulated=simulated, plan=plan.to_json())
@@ -182,7 +182,3 @@ def _knee(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     if len(varied) != 1 or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return None
     return find_knee(values, points)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
