@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from perfkit.showing.plots.look import COLORS, dressed, latency_unit, lines, plain
-from perfkit.units import format_duration, format_number, format_percent
+from perfkit.showing.plots.points import count_text
+from perfkit.units import format_duration, format_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -59,7 +60,7 @@ def plot_latency(
     factor, unit = latency_unit(table["latency_s"])
     for at, label in enumerate(table["series"].unique()):
         rows = table[table["series"] == label]
-        count = f"{format_number(rows['count'].iloc[0])} requests"
+        count = f"{count_text(rows['count'].iloc[0])} requests"
         figure.add_scatter(
             x=[_nines(share) for share in rows["quantile_ratio"]],
             y=(rows["latency_s"] * factor).tolist(),

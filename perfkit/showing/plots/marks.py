@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from perfkit.showing.plots.look import GREY, lines, plain, scaled
-from perfkit.showing.plots.points import setting_text
-from perfkit.units import format_duration, format_interval, format_number, format_rate, is_absent
+from perfkit.showing.plots.points import count_text, setting_text
+from perfkit.units import format_duration, format_interval, format_rate, is_absent
 
 if TYPE_CHECKING:
     import pandas
@@ -119,7 +119,7 @@ def add_keys(figure: go.Figure, rows: pandas.DataFrame) -> None:
 
 def point_text(row: Mapping[Any, Any], mark: Mark) -> str:
     """The hover text of a point: setting, estimate with its interval and count, grade and reasons."""
-    count = "" if is_absent(row["requests"]) else f"{format_number(row['requests'])} requests"
+    count = "" if is_absent(row["requests"]) else f"{count_text(row['requests'])} requests"
     grade = f"{row['grade']}: {row['reasons']}" if row["reasons"] else str(row["grade"])
     simulated = "simulated" if row["simulated"] else ""
     return lines(f"{mark.name} at {setting_text(row['setting'])}", _estimate_text(row, mark), count, grade, simulated)

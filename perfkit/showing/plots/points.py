@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfkit.errors import ConfigError
+from perfkit.units import format_number
 
 Point = Mapping[str, Any]
 Points = Sequence[Point] | Mapping[str, Sequence[Point]]
@@ -71,6 +72,11 @@ def place_of(value: float, known: Mapping[float, float]) -> float:
 def setting_text(value: Any) -> str:
     """A setting as an axis label: 0.002 -> `0.002`, 8 -> `8`."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def count_text(count: float | None) -> str:
+    """A whole number of things: 96 -> `96`, 1259 -> `1,259`."""
+    return format_number(count, digits=1)
 
 
 def knees_by_label(knee: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

@@ -19,13 +19,10 @@ _HEIGHT = 460
 
 
 def tradeoff_table(points: Points, varied: str) -> pandas.DataFrame:
-    """The rows of `scan_table` with a throughput; `latency_s` is P99, or its lower end where it has no value."""
-    table = scan_table(points, varied)
-    table = table[table["throughput_rps"].notna()].astype({"p99_s": "float64", "p99_low_s": "float64"})
+    """The rows of `scan_table`; `latency_s` is P99, or its lower end where it has no value."""
+    table = scan_table(points, varied).astype({"p99_s": "float64", "p99_low_s": "float64"})
     latency = table["p99_s"].fillna(table["p99_low_s"])
-    return table.assign(latency_s=latency, is_lower_bound=table["p99_s"].isna() & latency.notna()).reset_index(
-        drop=True
-    )
+    return table.assign(latency_s=latency, is_lower_bound=table["p99_s"].isna() & latency.notna())
 
 
 def plot_tradeoff(table: pandas.DataFrame, varied: str, *, budget_s: float | None = None, title: str = "") -> go.Figure:
@@ -61,7 +58,9 @@ def _marks(name: str, color: str, factor: float) -> tuple[Mark, Mark]:
 
 def _add_series(figure: go.Figure, rows: pandas.DataFrame, rate: Mark, tail: Mark) -> None:
     """One series: a line through its sound points in the order of the setting, and every point with both intervals."""
-    rows = rows[rows["latency_s"].notna()]
+    rows = rows[rows["latency_s"].notna() & rows["throughput_rps"].notna()]
+    if rows.empty:
+        return
     sound = rows[rows["grade"].isin(JOINED_GRADES)]
     shared = {"name": plain(tail.name), "legendgroup": tail.group}
     figure.add_scatter(

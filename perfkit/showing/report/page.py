@@ -102,7 +102,7 @@ def render_report(report: ReportData) -> str:
 def _section(scan: Mapping[str, Any], at: int) -> Section:
     title, varied, series = scan["title"], scan["varied"], scan["series"]
     table = scan_table(series, varied)
-    has_curve = table["setting"].nunique() > 1
+    has_curve = table.loc[table["throughput_rps"].notna(), "setting"].nunique() > 1
     knee, best = scan.get("knee"), scan.get("best")
     tradeoff = tradeoff_table(series, varied)
     return Section(
@@ -111,7 +111,7 @@ def _section(scan: Mapping[str, Any], at: int) -> Section:
         rows=tuple(row_of(point, label, varied) for label, points in series.items() for point in points),
         curve=_chart(f"scan-{at}", plot_scan(table, varied, knee=knee, title=title)) if has_curve else None,
         ledger=_chart(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
-        tradeoff=_chart(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve and len(tradeoff) else None,
+        tradeoff=_chart(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
         knees=tuple(_knee_texts(knee)),
         best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfkit.showing.plots.points import QUANTILES, Point, setting_of, setting_text
+from perfkit.showing.plots.points import QUANTILES, Point, count_text, setting_of, setting_text
 from perfkit.units import (
     ABSENT,
     format_bytes,
@@ -55,7 +55,7 @@ def row_of(point: Point, label: str, varied: str) -> Row:
     return Row(
         label=label,
         setting=setting_text(setting_of(point, varied)),
-        requests=format_number(point.get("requests")),
+        requests=count_text(point.get("requests")),
         figures=(
             _rate(throughput),
             *(_quantile(latency.get(quantile) or {}) for quantile in QUANTILES),
@@ -63,7 +63,7 @@ def row_of(point: Point, label: str, varied: str) -> Row:
         ),
         grade=str(point["grade"]),
         reasons=tuple(str(reason) for reason in point.get("reasons") or ()),
-        errors=", ".join(f"{code}: {format_number(count)}" for code, count in (point.get("errors") or {}).items()),
+        errors=", ".join(f"{code}: {count_text(count)}" for code, count in (point.get("errors") or {}).items()),
     )
 
 

@@ -163,3 +163,12 @@ def test_a_report_that_cannot_be_written_is_one_clear_error(report, tmp_path):
         ArchiveError, match=r"cannot write the report .*No such file or directory; give a path in a folder"
     ):
         write_report(tmp_path / "absent" / "report.html", report)
+
+
+def test_a_scan_without_results_says_that_there_is_no_curve(report, points):
+    for point in points["workers"]:
+        point |= {"grade": "void", "throughput_rps": {"value": None, "low": None, "high": None}, "latency_s": {}}
+    one = {"title": "Threads", "varied": "workers", "series": {"": points["workers"]}, "knee": None, "best": None}
+    page = render_report(dataclasses.replace(report, scans=[one], comparison=None))
+    assert "No curve: fewer than two points have a result." in text_of(page)
+    assert re.findall(r'data-figure="([^"]*)"', page) == ["ledger-0"]
