@@ -20,6 +20,7 @@ from perfkit.measuring.collectors.sampler import SystemSampler
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import Plan, Round, Watch, find_payloads, run_round
 from perfkit.measuring.service import Service
+from perfkit.settings import ServerSettings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -80,6 +81,7 @@ def record(service: Service, plan: Plan, collectors: Sequence[Collector], watch:
     stats = service.stats()
     with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
         round_ = run_round(service, plan, collectors, Path(folder), watch)
+        round_.notes.extend(_moved(settings, service.settings))
         manifest = _manifest(round_, plan, {} if settings is None else fields.to_nested(settings), stats)
         return RunContents(
             manifest=manifest,
@@ -87,6 +89,14 @@ def record(service: Service, plan: Plan, collectors: Sequence[Collector], watch:
             stacks=_stacks(round_.recordings),
             logs={"server.log": service.log.read_bytes()} if service.log else {},
         )
+
+
+def _moved(before: ServerSettings | None, after: ServerSettings | None) -> list[str]:
+    """A note when somebody changed the settings meanwhile: the figures then belong to no single setting."""
+    if before is None or after is None or not (changes := fields.changes(before, after)):
+        return []
+    texts = [f"{name} {fields.get(before, name)} to {value}" for name, value in changes.items()]
+    return [f"settings were changed while this run went on, its figures mix them: {', '.join(texts)}"]
 
 
 def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:

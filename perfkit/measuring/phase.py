@@ -56,7 +56,8 @@ class Progress:
     stats: dict[str, Any] | None
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[Progress], bool | None]
+"""Is shown the progress a few times a second; True ends the load early, and what was measured is kept."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +133,12 @@ def _apply_load(
             stats = service.stats()
             if stats:
                 gauges.append(_gauge(stats, plan.round_index))
-            if watch is not None:
-                elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
-                watch(
-                    Progress(
-                        elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
-                    )
-                )
+            elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
+            progress = Progress(
+                elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
+            )
+            if watch is not None and watch(progress):
+                generator.stop()
         return generator.report()
     finally:
         generator.stop()
