@@ -17,6 +17,7 @@ from perfkit.measuring.archive.manifest import Manifest, new_id
 from perfkit.measuring.collectors.collector import Collector, Recording
 from perfkit.measuring.collectors.environment import fingerprint
 from perfkit.measuring.collectors.sampler import SystemSampler
+from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import Plan, Round, Watch, find_payloads, run_round
 from perfkit.measuring.service import Service
@@ -66,8 +67,13 @@ def measure(
     Raises TargetFailed when the service dies, ArchiveError when the disk refuses.
     """
     plan = Plan(load=load, seconds=seconds, payloads=find_payloads(service, load), round_index=0)
-    contents = record(service, plan, [SystemSampler()], watch)
+    contents = record(service, plan, instruments(service), watch)
     return save(certify(contents, {}), out or RUNS_FOLDER)
+
+
+def instruments(service: Service) -> list[Collector]:
+    """What records beside a measurement: thread and system counters, and the waits for the GIL."""
+    return [SystemSampler(), GilWaits(service)] if service.control else [SystemSampler()]
 
 
 def open_run(folder: Path) -> Run:

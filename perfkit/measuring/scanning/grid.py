@@ -18,8 +18,7 @@ from perfkit.measuring.archive.manifest import new_id
 from perfkit.measuring.archive.scanfolder import Scan as ScanWriter
 from perfkit.measuring.archive.scanfolder import create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
-from perfkit.measuring.collectors.sampler import SystemSampler
-from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, record
+from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, record
 from perfkit.measuring.load.loops import Load
 from perfkit.measuring.phase import Plan, Progress, find_payloads
 from perfkit.measuring.scanning.host import Given, Host
@@ -164,7 +163,7 @@ def _measure_part(
         payloads=find_payloads(service, point.load),
         round_index=round_index,
     )
-    return record(service, one_round, [SystemSampler()], report)
+    return record(service, one_round, instruments(service), report)
 
 
 def _finish(plan: ScanPlan, writer: ScanWriter) -> None:

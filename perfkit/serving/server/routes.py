@@ -118,6 +118,14 @@ def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
     def ledger(request: Request) -> None:
         _later(request, asyncio.to_thread(_ledger, service, request))
 
+    def gil_waits(request: Request) -> None:
+        samples = service.sleeper.samples() if service.sleeper else []
+        _reply(request, {"is_recording": service.sleeper is not None, "samples_ns": samples})
+
+    def record_gil_waits(request: Request) -> None:
+        service.record_gil_waits(request.method == b"POST")
+        gil_waits(request)
+
     def stop(request: Request) -> None:
         _reply(request, {"shutting_down": True})
         shutdown()
@@ -128,6 +136,7 @@ def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
     return {
         b"/settings": {b"GET": read_settings, b"PATCH": change_settings},
         b"/ledger": {b"GET": ledger},
+        b"/gil-waits": {b"GET": gil_waits, b"POST": record_gil_waits, b"DELETE": record_gil_waits},
         b"/shutdown": {b"POST": stop},
         b"/stats": {b"GET": stats},
     }

@@ -18,6 +18,7 @@ from perfkit.errors import ConfigError
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument.gauge import InFlightGauge
+from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.connection import Front
 from perfkit.serving.server.histogram import Histogram
@@ -48,6 +49,7 @@ class Service:
         self.started_ns = self.clock.now_ns()
         self.is_ready = False
         self.is_draining = False
+        self.sleeper: GilSleeper | None = None
         self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
         self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
         self._changing = asyncio.Lock()  # one change of settings at a time
@@ -89,6 +91,15 @@ class Service:
         self.is_ready = False
         async with self._changing:
             await asyncio.to_thread(self.pipeline.close)
+
+    def record_gil_waits(self, wanted: bool) -> None:
+        """Start or end the thread that measures how long a thread waits for the GIL. It costs about 2 % of a core."""
+        if wanted and self.sleeper is None:
+            self.sleeper = GilSleeper()
+            self.sleeper.start()
+        elif not wanted and self.sleeper is not None:
+            self.sleeper.stop()
+            self.sleeper = None
 
     def stats(self) -> dict[str, Any]:
         """Counters, gauges and identity of the service at this instant."""
