@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 from typing import Any
 
-from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
@@ -47,6 +47,7 @@ class Plant:
     device: Device
     outbox: Outbox
     books: Books
+    clock: Clock = REAL_CLOCK
 
 
 class Pipeline:
@@ -56,7 +57,7 @@ class Pipeline:
         self.settings = settings
         self.effective_threads: tuple[int, ...] = ()
         self._plant = plant
-        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), REAL_CLOCK, plant.outbox)
+        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox)
         self._before: Pool[Job] | None = None
         self._after: Pool[tuple[Job, Any]] | None = None
         if settings.preprocess.placement == "threads":
