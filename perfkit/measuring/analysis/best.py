@@ -54,7 +54,7 @@ def _basis(usable: Sequence[Document], budget_s: float | None) -> tuple[Basis, s
     needs = [document["latency_s"]["p99"]["needs_s"] for document in unknown]
     longest = max((seconds for seconds in needs if seconds is not None), default=None)
     text = f"P99 is not known at {len(unknown)} of {len(usable)} points"
-    return "p95", f"{text} (it needs up to {units.format_duration(longest)} a point), so P95 decides."
+    return "p95", f"{text} (it needs up to {units.format_duration(longest)} a point), so P95 stands in for it."
 
 
 def _is_known(document: Document, basis: Basis) -> bool:
@@ -94,8 +94,10 @@ def _cost(document: Document, basis: Basis) -> tuple[float, ...]:
 def _claim(document: Document, basis: Basis, budget_s: float | None) -> str:
     latency = document["latency_s"][basis]
     text = f"{_name(document)}: {_rate(document)} in {_loop(document['load'])}"
-    if latency["high"] is not None:
-        text += f", {basis.upper()} at most {units.format_duration(latency['high'])}"
+    known = latency["high"] is not None
+    text += (
+        f", {basis.upper()} at most {units.format_duration(latency['high'])}" if known else f", {basis.upper()} unknown"
+    )
     return text + (f" (budget {units.format_duration(budget_s)})." if budget_s is not None else ".")
 
 

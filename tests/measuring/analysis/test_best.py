@@ -68,7 +68,9 @@ def test_points_that_fail_requests_are_passed_over():
 def test_an_unknown_p99_of_a_point_that_could_win_makes_p95_decide_and_says_so():
     best = choose_best([point(1, 50, 0.1), point(2, 90, 0.2, needs_s=43.0)], p99_s=0.3)
     assert workers_of(best) == (2, "p95")
-    assert "P99 is not known at 1 of 2 points (it needs up to 43.0 s a point), so P95 decides." in best["reason"]
+    assert (
+        "P99 is not known at 1 of 2 points (it needs up to 43.0 s a point), so P95 stands in for it." in best["reason"]
+    )
 
 
 def test_an_unknown_p99_that_cannot_win_does_not_matter():
@@ -100,3 +102,12 @@ def test_among_equals_in_price_the_faster_answer_wins():
     best = choose_best([slow | {"varied": {"batch.max_delay_s": 0.1}}, fast | {"varied": {"batch.max_delay_s": 0.0}}])
     assert best["varied"] == {"batch.max_delay_s": 0.0}
     assert best["reason"].endswith("and answers later.")
+
+
+def test_where_p95_is_unknown_as_well_throughput_alone_decides_and_the_reason_says_so():
+    unknown = point(2, 90, 0.2, needs_s=43.0)
+    unknown["latency_s"]["p95"] = level(0.15, needs_s=8.0)
+    best = choose_best([unknown])
+    assert workers_of(best) == (2, "p95")
+    assert "P95 unknown" in best["reason"]
+    assert choose_best([unknown], p99_s=1.0) is None

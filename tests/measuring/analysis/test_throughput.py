@@ -27,7 +27,7 @@ def test_slices_count_the_replies_of_their_span():
 )
 def test_the_interval_covers_the_true_rate(scenario, changes, truth_rps):
     hits = []
-    for seed in range(30):
+    for seed in range(15):
         run = scenario(seed=seed, **changes).run()
         found = throughput(measure_windows(run), run.think_s, run.is_closed_loop)
         hits.append(found.low <= truth_rps * 1.002 and found.high >= truth_rps * 0.998)

@@ -32,6 +32,6 @@ def not_judged(name: str, threshold: float | None, origin: str, missing: str) ->
 
 def at_most(name: str, figure: float, threshold: float, origin: str, complaint: str) -> Check:
     """Passes when the figure does not exceed the threshold; else `complaint` is the reason."""
-    passed = figure <= threshold
+    passed = bool(figure <= threshold)
     reason = "" if passed else complaint
-    return Check(name=name, passed=passed, figure=figure, threshold=threshold, origin=origin, reason=reason)
+    return Check(name=name, passed=passed, figure=float(figure), threshold=threshold, origin=origin, reason=reason)

@@ -88,7 +88,7 @@ def check_little(run: RunData) -> Check:
         return not_judged(name, MOST_RESIDUAL, LITTLE_ORIGIN, "no gauge or no server ledger")
     gauge, ledger, requests = figures
     allowed = max(MOST_RESIDUAL, peak_in_flight(run) / requests)
-    residual = abs(gauge - ledger) / gauge if gauge > 0 else float("inf")
+    residual = abs(gauge - ledger) / gauge if gauge > 0 else 1.0
     seen = f"{units.format_number(gauge)} in flight by the gauge, {units.format_number(ledger)} by the ledger"
     return at_most(name, residual, allowed, LITTLE_ORIGIN, seen)
 

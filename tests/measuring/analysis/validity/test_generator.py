@@ -67,8 +67,8 @@ def test_a_poisson_schedule_with_equal_gaps_is_unfaithful(healthy_open_run):
 
 
 def test_true_poisson_schedules_are_seldom_refused(scenario):
-    refused = [not check_schedule(scenario(seed=seed, rate_rps=50.0, seconds=4.0).run()).passed for seed in range(40)]
-    assert sum(refused) <= 2  # one in a hundred by design
+    refused = [not check_schedule(scenario(seed=seed, rate_rps=50.0, seconds=4.0).run()).passed for seed in range(25)]
+    assert sum(refused) <= 1  # one in a hundred by design
 
 
 def test_the_statistic_is_that_of_scipy():

@@ -40,8 +40,10 @@ def test_requests_missing_in_the_ledger_break_little(healthy_run):
     assert check_little(dataclasses.replace(healthy_run, requests=kept)).passed is False
 
 
-def test_a_gauge_that_stands_still_is_stale(healthy_run):
-    assert check_gauge(with_areas(healthy_run, lambda place, area: 5)).passed is False
+def test_a_gauge_that_stands_still_is_stale_and_breaks_little(healthy_run):
+    run = with_areas(healthy_run, lambda place, area: 5)
+    assert check_gauge(run).passed is False
+    assert (check_little(run).passed, check_little(run).figure) == (False, 1.0)
 
 
 def test_a_gauge_that_runs_backwards_is_stale(healthy_run):
