@@ -35,10 +35,9 @@ def run(options: argparse.Namespace) -> int:
     write_report(page, report_of_run(run_))
     recordings = run_.stacks()
     if options.json:
-        tops = {stacks["mode"]: [dataclasses.asdict(frame) for frame in top_frames(stacks, 20)] for stacks in recordings}
-        console.print_json(
-            {"schema": 1, "simulated": settings.is_simulated, "folder": str(run_.folder), "top_frames": tops}
-        )
+        tops = {stacks["mode"]: list(map(dataclasses.asdict, top_frames(stacks, 20))) for stacks in recordings}
+        document = {"schema": 1, "simulated": settings.is_simulated, "folder": str(run_.folder), "top_frames": tops}
+        console.print_json(document)
         return 0
     out = console.results()
     for stacks in recordings:
