@@ -89,8 +89,6 @@ class Channel:
             self._send_request(request, begun_ns)
         return begun_ns
 
-    # The way there
-
     def _connect(self, request: bytes, now_ns: int) -> None:
         self._unsent = request
         self.sent_ns = self.bytes_sent = 0
@@ -152,8 +150,6 @@ class Channel:
         assert self._socket is not None
         self._poller.change(self._socket.fileno(), events, handler)
 
-    # The way back
-
     def _on_readable(self, now_ns: int) -> None:
         try:
             received = self._receive(RECEIVE_BYTES)
@@ -206,8 +202,6 @@ class Channel:
             self._finish(status, now_ns)
         else:
             self._fail(EndState.DISCONNECTED, "closed by the service", now_ns)
-
-    # The end
 
     def expire(self, now_ns: int) -> None:
         """Give up waiting, for the connection or for the reply."""

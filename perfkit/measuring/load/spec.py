@@ -9,7 +9,10 @@ from typing import Any
 import orjson
 
 from perfkit.errors import ConfigError
-from perfkit.measuring.load.loops import Load, load_from_nested, load_to_nested
+from perfkit.measuring.load.loops import Load, OpenLoop, load_from_nested, load_to_nested
+
+MOST_SCHEDULED = 50_000_000
+"""An open loop's schedule is computed before the start and takes 8 bytes a request."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,11 @@ class LoadSpec:
             raise ConfigError(f"seconds is {self.seconds}; it takes a number above 0")
         if self.first_request_id < 1:
             raise ConfigError(f"first_request_id is {self.first_request_id}; it takes 1 or more")
+        if isinstance(self.load, OpenLoop) and self.load.rate_rps * self.seconds > MOST_SCHEDULED:
+            raise ConfigError(
+                f"{self.load.rate_rps:g} requests per second for {self.seconds:g} s are more than the "
+                f"{MOST_SCHEDULED:,} that one schedule holds; lower the rate or the time"
+            )
 
 
 def write_spec(spec: LoadSpec, path: Path) -> None:

@@ -39,8 +39,8 @@ def find_target(url: str) -> Target:
     host, port, path = _parse(url)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise TargetFailed(f"cannot resolve host {host} of {url}: {error.strerror}; check the name") from error
+    except (OSError, UnicodeError) as error:
+        raise TargetFailed(f"cannot resolve host {host} of {url} ({error}); check the name") from error
     # A name such as localhost may stand for both families; servers listen on IPv4 more often.
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     return Target(host=host, port=port, path=path, family=int(family), address=address)
@@ -53,7 +53,7 @@ def _parse(url: str) -> tuple[str, int, str]:
         port = parts.port or 80
     except ValueError as error:
         raise ConfigError(f"url is {url!r} ({error}); {wanted}") from None
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme != "http" or not parts.hostname or not parts.hostname.isascii():
         raise ConfigError(f"url is {url!r}; {wanted} (plain http)")
     if parts.username or parts.fragment:
         raise ConfigError(f"url is {url!r}; {wanted}, without user or fragment")

@@ -99,6 +99,13 @@ def test_a_spec_comes_back_from_its_file(make_spec, tmp_path):
     assert read_spec(tmp_path / "spec.json") == spec
 
 
+def test_a_phase_that_cannot_be_is_refused(make_spec):
+    with pytest.raises(ConfigError, match="seconds is 0; it takes a number above 0"):
+        make_spec(80, ClosedLoop(), 0)
+    with pytest.raises(ConfigError, match="more than the 50,000,000 that one schedule holds"):
+        make_spec(80, OpenLoop(rate_rps=1_000_000), 60)
+
+
 @pytest.mark.parametrize("content", ["not json", "{}", '{"urls": "x"}'])
 def test_a_file_that_is_no_spec_is_refused(tmp_path, content):
     (tmp_path / "spec.json").write_text(content)

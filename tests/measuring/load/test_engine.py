@@ -174,7 +174,7 @@ def test_a_service_that_dies_in_the_middle_leaves_a_report(serve, run_phase):
         writer.write(OK)
 
     service = serve(answer)
-    phase = run_phase(service.port, ClosedLoop(concurrency=2), 0.3)
+    phase = run_phase(service.port, ClosedLoop(concurrency=2), 0.5)
     assert_everything_is_accounted_for(phase)
     assert phase.report["outcomes"]["ok"] >= 19
     assert phase.report["faults"]["Connection refused"] >= 2
@@ -203,11 +203,12 @@ def _refuse_one(listener, refusal):
     connection.close()
 
 
-def test_every_ending_at_random_is_still_accounted_for(serve, run_phase):
-    source = random.Random(5)
+def test_every_ending_in_turn_is_still_accounted_for(serve, run_phase):
+    kinds = ["ok", "ok", "ok", "busy", "cut", "garbage", "chunked", "silent", "gone"]
+    random.Random(5).shuffle(kinds)
 
-    async def answer(_request, writer):
-        kind = source.choice(["ok", "ok", "ok", "busy", "cut", "garbage", "chunked", "silent", "gone"])
+    async def answer(request, writer):
+        kind = kinds[request.request_id % len(kinds)]
         if kind == "silent":
             await asyncio.sleep(60)
         replies = {
@@ -223,9 +224,10 @@ def test_every_ending_at_random_is_still_accounted_for(serve, run_phase):
     service = serve(answer)
     phase = run_phase(service.port, ClosedLoop(concurrency=8, reply_timeout_s=0.05), 0.5)
     assert_everything_is_accounted_for(phase)
-    assert {"ok", "rejected", "disconnected", "failed", "timed_out"} == set(phase.report["outcomes"])
-    opened = run_phase(service.port, OpenLoop(rate_rps=300, reply_timeout_s=0.05), 0.5)
+    opened = run_phase(service.port, OpenLoop(rate_rps=300, reply_timeout_s=0.05), 0.3)
     assert_everything_is_accounted_for(opened)
+    every_kind = {"ok", "rejected", "disconnected", "failed", "timed_out"}
+    assert set(phase.report["outcomes"]) == set(opened.report["outcomes"]) == every_kind
 
 
 def test_an_open_loop_keeps_its_schedule_while_the_service_stalls(serve, run_phase):
@@ -247,7 +249,6 @@ def test_an_open_loop_keeps_its_schedule_while_the_service_stalls(serve, run_pha
     assert offsets == arrival_offsets(load, 0.25, 3).tolist()
     assert service.connections >= 31
     assert phase.report["held"] == 0
-    assert phase.report["achieved_ratio"] > 0.9
 
 
 def test_requests_that_find_no_connection_free_wait_at_the_client(serve, run_phase):

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from perfkit.errors import ConfigError
+from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.load.target import Target, check_permission, find_target
 
@@ -35,12 +35,22 @@ def test_a_url_is_split_and_resolved():
         "http://me:secret@127.0.0.1/",
         "http://127.0.0.1/with space",
         "http://127.0.0.1/ä",
-        "http://127.0.0.1/a\r\nInjected: yes",
+        "http://127.0.0.1/a\x7fb",
+        "http://münchen.test/",
     ],
 )
 def test_a_url_that_cannot_be_used_is_refused(url):
     with pytest.raises(ConfigError, match="it takes http://HOST:PORT/PATH"):
         find_target(url)
+
+
+def test_a_host_that_cannot_be_resolved_is_the_targets_failure():
+    with pytest.raises(TargetFailed, match=r"cannot resolve host two\.\.dots of http://two\.\.dots/"):
+        find_target("http://two..dots/")
+
+
+def test_line_breaks_in_a_url_never_reach_the_request():
+    assert find_target("http://127.0.0.1/a\r\nInjected:yes").path == "/aInjected:yes"
 
 
 def _at(address):
