@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
+from perfkit import fields
+from perfkit.measuring.service import Service, launch
 from perfkit.serving.server.job import Job
+from perfkit.settings import ServerSettings
 
 _PATIENCE_S = 20.0
 
@@ -52,3 +59,114 @@ def new_job() -> Callable[..., Job]:
         return Job(payload, receiver=None, row=row, deadline_ns=deadline_ns)
 
     return make
+
+
+class Wire:
+    """A raw client: sends bytes as they are, reads whole answers."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
+        self._reader = self.socket.makefile("rb")
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def post(self, document: Any, *headers: str, path: str = "/predict") -> None:
+        body = json.dumps(document).encode()
+        lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
+        self.send("\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body)
+
+    def get(self, path: str, *headers: str, method: str = "GET") -> None:
+        self.send("\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode())
+
+    def answer(self) -> Answer:
+        """The next answer; fails when the server has closed the connection."""
+        status_line = self._reader.readline()
+        assert status_line, "the connection was closed before an answer"
+        headers = {}
+        while (line := self._reader.readline().strip()) != b"":
+            name, _, value = line.decode().partition(": ")
+            headers[name.lower()] = value
+        body = self._reader.read(int(headers.get("content-length", 0)))
+        return Answer(int(status_line.split()[1]), headers, body)
+
+    def is_at_end(self) -> bool:
+        """Whether the server has closed its side; blocks until it sends or closes."""
+        return self._reader.read(1) == b""
+
+    def close(self) -> None:
+        self._reader.close()
+        self.socket.close()
+
+
+class Answer(NamedTuple):
+    """One answer as it came."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> tuple[int, str]:
+        """Status and error code."""
+        return self.status, self.json["error"]["code"]
+
+
+@pytest.fixture
+def dial() -> Iterator[Callable[[Service], Wire]]:
+    """Opens raw connections to a service, and closes them after the test."""
+    wires: list[Wire] = []
+
+    def connect(service: Service) -> Wire:
+        wires.append(Wire(urlsplit(service.url).port or 0))
+        return wires[-1]
+
+    yield connect
+    for wire in wires:
+        wire.close()
+
+
+@pytest.fixture(scope="package")
+def models_on_path() -> Iterator[None]:
+    """Lets child processes import `lab_models`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        yield
+
+
+@pytest.fixture(scope="package")
+def lab_server(models_on_path: None) -> Iterator[Service]:
+    """A server whose model does what the payload says; shared by all of the server's tests."""
+    with launch(model="lab_models:Probe", ledger={"capacity": 4096}) as service:
+        yield service
+
+
+@pytest.fixture
+def lab(lab_server: Service) -> Iterator[Service]:
+    """The lab's server, at its first settings before and after each test, and idle at both times."""
+    first = {
+        name: fields.get(lab_server.settings, name) for name, _, facts in fields.leaves(ServerSettings) if facts["live"]
+    }
+    yield lab_server
+    lab_server.configure(first)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    """Holds the model until it is opened."""
+    return Gate(tmp_path / "gate")
+
+
+class Gate:
+    """A file for which a lab model's predict waits."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.payload = {"gate": str(path)}
+
+    def open(self) -> None:
+        self._path.touch()
