@@ -119,3 +119,13 @@ class ExitsInWarmUp(OnlyPredict):
 
 class PredictsNothing:
     pass
+
+
+class FailsOnPairs(OnlyPredict):
+    def predict(self, inputs):
+        if len(inputs) > 1:
+            raise ValueError("no pairs")
+        return super().predict(inputs)
+
+    def example(self):
+        return "x"
