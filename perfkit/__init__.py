@@ -6,6 +6,7 @@ Names are loaded on first use, so that `import perfkit` needs none of torch, pan
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _HOMES = {
     "attach": "perfkit.measuring.service",
     "flame": "perfkit.showing.notebook.views",
     "launch": "perfkit.measuring.service",
+    "load_ipython_extension": "perfkit.showing.notebook.magic",  # %load_ext perfkit
     "measure": "perfkit.measuring.experiment",
     "scan": "perfkit.measuring.scanning.grid",
 }
@@ -56,3 +58,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(set(globals()) | set(__all__))
+
+
+if "IPython" in sys.modules:  # a notebook: runs and scans show themselves as tables and curves
+    importlib.import_module("perfkit.showing.notebook.display").register()

@@ -1,0 +1,47 @@
+"""How does a notebook show a run or a scan? As a table with grades, a scan with its curve.
+
+Registered by type name, so that neither IPython nor pandas is loaded before there is something to show, and
+the measuring part knows nothing of pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perfkit.measuring.experiment import Run
+    from perfkit.measuring.scanning.grid import Scan
+
+_RUN = ("perfkit.measuring.experiment", "Run")
+_SCAN = ("perfkit.measuring.scanning.grid", "Scan")
+
+
+def register(shell: Any | None = None) -> None:
+    """Teach a shell, by default the one that runs, to show runs and scans; without a shell nothing happens."""
+    from IPython import get_ipython
+
+    shell = shell or get_ipython()
+    if shell is None:
+        return
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*_RUN, _bundle)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name(*_SCAN, _show_scan)
+
+
+def _bundle(result: Run | Scan, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    from perfkit.showing.notebook.table import table_of, to_html, to_text
+
+    table = table_of(result)
+    return {"text/plain": to_text(table), "text/html": to_html(table)}
+
+
+def _show_scan(scan: Scan) -> None:
+    """Two outputs: a page shows but one form of each, and the table is to survive the end of the kernel."""
+    from IPython import get_ipython
+    from IPython.display import display
+
+    display(_bundle(scan), raw=True)  # type: ignore[no-untyped-call]
+    in_notebook = hasattr(get_ipython(), "kernel")
+    if in_notebook and len(scan.points) > 1:
+        from perfkit.showing.notebook.views import curve
+
+        display(curve(scan))  # type: ignore[no-untyped-call]

@@ -1,0 +1,100 @@
+"""How does a run or a scan read as a table: in a page that may be dark, and as plain text?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from perfkit.measuring.experiment import Run
+from perfkit.measuring.scanning.grid import Scan
+from perfkit.showing.plots.points import knee_text, knees_by_label
+from perfkit.showing.report.advice import recommendation
+from perfkit.showing.report.collect import report_of_run, report_of_scan
+from perfkit.showing.report.data import ReportData
+from perfkit.showing.report.rows import Row, row_of
+from perfkit.units import format_rate
+
+MOST_ROWS = 60
+COLUMNS = ("throughput", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "CPU cores")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Points as texts: `head` names what `Row.setting` is; `notes` are sentences below."""
+
+    caption: str
+    head: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+
+def table_of(result: Run | Scan) -> Table:
+    """The table of a run (one row) or a scan; raises ArchiveError."""
+    report = report_of_run(result) if isinstance(result, Run) else report_of_scan(result)
+    section = report.scans[0]
+    points = [(label, point) for label, series in section["series"].items() for point in series]
+    left_out = len(points) - MOST_ROWS
+    return Table(
+        caption=_caption(report, [point for _, point in points]),
+        head=section["varied"],
+        rows=tuple(row_of(point, label, section["varied"]) for label, point in points[:MOST_ROWS]),
+        notes=tuple(_notes(result, section, left_out)),
+    )
+
+
+def _caption(report: ReportData, points: Sequence[Mapping[str, Any]]) -> str:
+    loads = {_load_text(point.get("load") or {}) for point in points}
+    shared = sorted(loads) if len(loads) == 1 else []
+    return " · ".join(filter(None, [report.title, *shared, "simulated" if report.simulated else ""]))
+
+
+def _load_text(load: Mapping[str, Any]) -> str:
+    if load.get("loop") == "open":
+        return f"open loop, {format_rate(load['rate_rps'])}"
+    return f"closed loop, {load['concurrency']} users" if load else ""
+
+
+def _notes(result: Run | Scan, section: Mapping[str, Any], left_out: int) -> Iterator[str]:
+    if left_out > 0:
+        yield f"{left_out} more points are not shown; `points` holds them all."
+    for label, knee in knees_by_label(section["knee"]).items():
+        yield f"Knee{f' of {label}' if label else ''}: {knee_text(knee)} ({knee['method']})."
+    if isinstance(result, Scan):
+        yield recommendation(result.best())
+    else:
+        yield from result.stored.manifest.notes
+    yield f"Archived in {result.folder}"
+
+
+@cache
+def _template() -> jinja2.Template:
+    # autoescape: labels, reasons and paths come from users and services
+    text = (Path(__file__).parent / "table.html.j2").read_text("utf-8")
+    return jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+
+
+def to_html(table: Table) -> str:
+    """The table as a piece of a page, in JupyterLab's own colours."""
+    return _template().render(table=table, columns=COLUMNS)
+
+
+def to_text(table: Table) -> str:
+    """The table as lines of text."""
+    lines = [(table.head, *COLUMNS, "grade"), *(_cells(row) for row in table.rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join([table.caption, *(line.rstrip() for line in aligned), *_reasons(table), *table.notes])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    figures = (f"{figure.text} ({figure.note})" if figure.note else figure.text for figure in row.figures)
+    return (row.setting, *figures, row.grade)
+
+
+def _reasons(table: Table) -> list[str]:
+    return [f"{row.setting}: {reason}" for row in table.rows for reason in row.reasons]

@@ -1,0 +1,91 @@
+"""Which pictures of a result can a notebook ask for? The curve, the ledger, the flame graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from perfkit.errors import ConfigError
+from perfkit.measuring.analysis.flame import flame_data
+from perfkit.measuring.experiment import Run
+from perfkit.measuring.load.loops import ClosedLoop, Load
+from perfkit.measuring.profile import profile
+from perfkit.measuring.scanning.grid import Scan
+from perfkit.measuring.scanning.tour import Tour
+from perfkit.measuring.service import Service
+from perfkit.showing.report.collect import report_of_run, report_of_scan
+
+if TYPE_CHECKING:
+    from perfkit.showing.notebook.chart import Chart, Flame
+
+Scans = Scan | Mapping[str, Scan]
+"""A scan, or several of the same setting by a label each."""
+_USUAL_CONCURRENCY = 8
+
+
+def flame(target: Run | Tour | Service, load: Load | None = None, seconds: float = 3.0) -> Flame:
+    """The flame graph of a profiled run or of a tour; a service is profiled first, `seconds` for each kind of samples.
+
+    Raises ConfigError for a run without stacks, CollectorUnavailable when the service cannot be profiled.
+    """
+    from perfkit.showing.notebook.chart import Flame
+
+    run = _profiled(target, load, seconds)
+    stacks = run.stacks()
+    if not stacks:
+        raise ConfigError(
+            f"run {run.folder.name} holds no stacks, because a profiler slows what it watches and so never runs "
+            "beside a measurement; record them apart with perfkit.flame(service)"
+        )
+    manifest = run.stored.manifest
+    return Flame(flame_data(stacks, manifest.title, manifest.simulated))
+
+
+def _profiled(target: Run | Tour | Service, load: Load | None, seconds: float) -> Run:
+    if isinstance(target, Service):
+        return profile(target, load or ClosedLoop(concurrency=_USUAL_CONCURRENCY), seconds)
+    if isinstance(target, Run):
+        return target
+    if not isinstance(target, Tour):
+        raise ConfigError(f"flame is given a {type(target).__name__}; it takes a service, a profiled run or a tour")
+    if target.stacks is None:
+        raise ConfigError(f"this tour has no flame graph: {target.stacks_missing}")
+    return target.stacks
+
+
+def curve(scans: Scans) -> Chart:
+    """Throughput and latency over the varied setting, with the knee."""
+    from perfkit.showing.notebook.chart import Chart
+    from perfkit.showing.plots.scan import plot_scan, scan_table
+
+    section = _section(scans)
+    varied = section["varied"]
+    table = scan_table(section["series"], varied)
+    return Chart(plot_scan(table, varied, knee=section["knee"], title=section["title"]))
+
+
+def ledger(result: Run | Scans) -> Chart:
+    """Where the time of a request went, stage by stage, at each point."""
+    from perfkit.showing.notebook.chart import Chart
+    from perfkit.showing.plots.ledger import ledger_table, plot_ledger
+
+    section = report_of_run(result).scans[0] if isinstance(result, Run) else _section(result)
+    return Chart(plot_ledger(ledger_table(section["series"], section["varied"]), section["varied"]))
+
+
+def _section(scans: Scans) -> Mapping[str, Any]:
+    """Title, varied setting, points by label and knees of one scan or of several."""
+    if isinstance(scans, Scan):
+        return report_of_scan(scans).scans[0]
+    parts = {label: report_of_scan(scan).scans[0] for label, scan in scans.items()}
+    varied = {part["varied"] for part in parts.values()}
+    if len(varied) != 1:
+        raise ConfigError(
+            f"the scans vary {', '.join(sorted(varied)) or 'nothing'}; give scans of one and the same setting"
+        )
+    return {
+        "title": next(iter(parts.values()))["title"],
+        "varied": varied.pop(),
+        "series": {label: part["series"][""] for label, part in parts.items()},
+        "knee": {label: part["knee"] for label, part in parts.items() if part["knee"]},
+    }
