@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,3 +29,11 @@ def server() -> Iterator[Service]:
     """The reference server with the no-op model, as a child process of its own."""
     with launch(model="noop") as service:
         yield service
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI nothing may be skipped: a missing browser would otherwise look like a green run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("PERFKIT_REQUIRE_ALL_TESTS") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
