@@ -25,7 +25,7 @@ from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pool import Pool
-from perfkit.serving.server.stages import postprocess, preprocess
+from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.worker import Bench, Worker
 from perfkit.settings import LedgerSettings, ServerSettings
 
@@ -88,7 +88,7 @@ class Pipeline:
             self.effective_threads = tuple(worker.ready.result() for worker in self._workers)
         except BaseException as error:  # a model may even call sys.exit()
             self.close()
-            raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {error}") from error
+            raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {describe(error)}") from error
 
     def admit(self, count: int) -> Rejected | None:
         """Ask the scheduler to let `count` jobs in, all or none."""

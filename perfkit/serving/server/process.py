@@ -30,6 +30,7 @@ from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
 from perfkit.serving.server.routes import Router, control_routes, service_routes
 from perfkit.serving.server.service import Service
+from perfkit.serving.server.stages import describe
 from perfkit.settings import HttpSettings, ServerSettings
 
 _BACKLOG = 1024
@@ -131,7 +132,8 @@ async def _load(settings: ServerSettings) -> Service:
     except PerfkitError:
         raise
     except Exception as error:
-        raise TargetFailed(f"model {settings.model} cannot load: {type(error).__name__}: {error}") from error
+        kind = type(error).__name__
+        raise TargetFailed(f"model {settings.model} cannot load: {kind}: {describe(error)}") from error
     device.prepare(settings.intra_op_threads)
     return Service(settings, model, device)
 

@@ -11,6 +11,7 @@ from typing import Any
 from perfkit.errors import ConfigError, PerfkitError, TargetFailed
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.model import Model
+from perfkit.serving.server.stages import describe
 
 GROUP = "perfkit.models"
 
@@ -38,9 +39,9 @@ def _import(name: str, module: str, attribute: str) -> Any:
         found = importlib.import_module(module)
     except ImportError as error:
         hint = "give module:Class on the import path"
-        raise ConfigError(f"model {name!r}: cannot import {module}: {error}; {hint}") from error
+        raise ConfigError(f"model {name!r}: cannot import {module}: {describe(error)}; {hint}") from error
     except Exception as error:
-        raise TargetFailed(f"model {name!r}: {module} raised {type(error).__name__}: {error}") from error
+        raise TargetFailed(f"model {name!r}: {module} raised {type(error).__name__}: {describe(error)}") from error
     if not callable(getattr(found, attribute, None)):
         raise ConfigError(f"model {name!r}: module {module} has no class {attribute}; give module:Class")
     return getattr(found, attribute)
@@ -58,4 +59,4 @@ def _build(name: str, factory: Callable[..., Any], argument: str) -> Any:
     except PerfkitError:
         raise
     except Exception as error:
-        raise TargetFailed(f"model {name!r} cannot be made: {type(error).__name__}: {error}") from error
+        raise TargetFailed(f"model {name!r} cannot be made: {type(error).__name__}: {describe(error)}") from error

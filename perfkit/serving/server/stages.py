@@ -75,8 +75,8 @@ def end_with(job: Job, error: BaseException, stage: str) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """The error's own words, for the log and the client; foreign code may even fail at these."""
+    """The error's own words on one line, for the log and the client; foreign code may even fail at these."""
     try:
-        return str(error)[:_MAX_TEXT]
+        return " ".join(str(error).split())[:_MAX_TEXT]
     except Exception:
         return "no text"

@@ -170,3 +170,17 @@ class Gate:
 
     def open(self) -> None:
         self._path.touch()
+
+
+@pytest.fixture
+def dial_to() -> Iterator[Callable[[str], Wire]]:
+    """Opens raw connections to a URL, and closes them after the test."""
+    wires: list[Wire] = []
+
+    def connect(url: str) -> Wire:
+        wires.append(Wire(urlsplit(url).port or 0))
+        return wires[-1]
+
+    yield connect
+    for wire in wires:
+        wire.close()
