@@ -28,14 +28,14 @@ class Ledger:
     def __init__(self, columns: tuple[str, ...], capacity: int, *, stamps: bool = True) -> None:
         self.columns = ("number", *columns)
         self.width = len(self.columns)
-        self.cells = array("q", bytes(8 * self.width * capacity))
+        self.cells = array("q", [0]) * (self.width * capacity)
         self.now_ns: Callable[[], int] = REAL_CLOCK.now_ns if stamps else _no_time
         self.closed = 0
         self._capacity = capacity
         self.stamps = stamps
-        self._blank = array("q", bytes(8 * self.width))
+        self._blank = array("q", [0]) * self.width
         self._free = deque(range(0, self.width * capacity, self.width))
-        self._order = array("q", bytes(8 * capacity))
+        self._order = array("q", [0]) * capacity
 
     def open(self) -> int:
         """Offset of a blank row. The least recently closed one, so that readers have time."""

@@ -129,3 +129,11 @@ class FailsOnPairs(OnlyPredict):
 
     def example(self):
         return "x"
+
+
+class Tunable:
+    def __init__(self, factor=2):
+        self.factor = factor
+
+    def predict(self, inputs):
+        return [self.factor * item for item in inputs]

@@ -497,5 +497,5 @@ def test_the_independent_latency_counts_from_the_first_byte_of_the_request():
     client.connection._now_ns = iter(range(1_000, 2_000, 100)).__next__
     client.send(POST + b"Content-Length: 2\r\n\r\n")  # 1000: its first byte; 1100: accepted
     client.send(b"hi")
-    client.answer(client.requests[0])  # 1200
-    assert client.connection.total_ns == 200
+    answered_ns = client.answer(client.requests[0])
+    assert (client.connection.arrived_ns, answered_ns) == (1_000, 1_200)

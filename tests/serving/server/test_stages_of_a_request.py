@@ -189,10 +189,11 @@ class TakingClient:
     """A connection whose client is there."""
 
     is_gone = False
-    total_ns = 0
+    arrived_ns = 0
 
     def answer(self, reply, *, closes):
         self.reply = reply
+        return 0
 
 
 POOLED = ServerSettings(
