@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, front: Front) -> None:
         self.is_gone = False
         self.on_gone: Callable[[], None] | None = None  # set while a request is being worked on
-        self.total_ns = 0  # first byte in to answer handed over of the latest answer, taken apart from the ledger
+        self.arrived_ns = 0  # when the request in hand began to arrive, read apart from the ledger's stamps
         self._front = front
         self._now_ns = REAL_CLOCK.now_ns
         self._backlog: deque[Request] = deque()  # whole requests behind the one in hand
@@ -90,7 +90,6 @@ class Connection(asyncio.Protocol):
         self._is_moving_on = False
         self._is_reading_paused = False
         self._is_writing_paused = False
-        self._arrived_ns = 0
         self._overhead_bytes = 0  # of the present request, received without visible progress
         self._is_refused = False  # the input became unusable; what comes after it is thrown away
         self._refusal = b""
@@ -124,7 +123,7 @@ class Connection(asyncio.Protocol):
         if self._is_refused:
             return
         if self._is_whole and not self._is_busy:
-            self._arrived_ns = self._now_ns()
+            self.arrived_ns = self._now_ns()
         self._segment_bytes = len(data)
         self._has_progressed = False
         try:
@@ -212,22 +211,24 @@ class Connection(asyncio.Protocol):
 
     # -- answers ------------------------------------------------------------------------------
 
-    def answer(self, reply: bytes, *, closes: bool) -> None:
-        """Send the answer to the request in hand and go on to the next. A client that has gone is no error."""
+    def answer(self, reply: bytes, *, closes: bool) -> int:
+        """Send the answer to the request in hand and go on to the next; returns when, by this connection's clock.
+
+        0 when the client has gone, which is no error.
+        """
         self.on_gone = None
         if self.is_gone or self._transport.is_closing():
-            self.total_ns = 0
-            return
+            return 0
         # Before the write: the client may have the bytes before this thread runs on.
-        self._idle_since_ns = self._now_ns()
-        self.total_ns = self._idle_since_ns - self._arrived_ns
+        answered_ns = self._idle_since_ns = self._now_ns()
         self._transport.write(reply)
         if closes:
             self._close()
-            return
+            return answered_ns
         self._is_busy = False
         if self._backlog or self._is_refused or not self._is_whole:
             self._move_on()
+        return answered_ns
 
     def close_if_idle(self) -> None:
         """Close the connection unless a request is in hand or half arrived."""
@@ -294,7 +295,7 @@ class Connection(asyncio.Protocol):
         self._is_moving_on = True
         while self._backlog and not self._is_busy and not self._is_writing_paused and not self._abort_ns:
             request = self._backlog.popleft()
-            self._arrived_ns = request.accepted_ns
+            self.arrived_ns = request.accepted_ns
             self._start(request)
         self._is_moving_on = False
         if self._abort_ns or self.is_gone:

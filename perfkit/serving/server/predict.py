@@ -45,7 +45,7 @@ class MalformedRequest(Exception):
 class Prediction:
     """One `POST /predict` in the service. For the event loop's thread."""
 
-    __slots__ = ("_id", "_is_list", "_jobs", "_left", "_pipeline", "_request", "_service")
+    __slots__ = ("_arrived_ns", "_id", "_is_list", "_jobs", "_left", "_pipeline", "_request", "_service")
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
@@ -55,13 +55,13 @@ class Prediction:
         self._id = b""
         self._is_list = False
         self._pipeline = service.pipeline
+        self._arrived_ns = request.connection.arrived_ns
 
     def begin(self) -> None:
         """Parse, admit, submit; or answer at once with the reason why not."""
         service, ledger = self._service, self._service.books.requests
         row = ledger.open()
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
-        service.gauge.add(1, self._request.accepted_ns)
         ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
             document = read_document(self._request)
@@ -103,6 +103,7 @@ class Prediction:
             self._jobs.append(Job(inputs[len(self._jobs)], self, row, deadline_ns))
         self._left = len(self._jobs)
         self._service.accepted += self._left
+        self._service.gauge.add(self._left, self._arrived_ns)
 
     def _refuse(self, state: EndState, status: int, code: str, message: str) -> None:
         for job in self._jobs:
@@ -118,7 +119,8 @@ class Prediction:
         if self._request.connection.is_gone:
             for job in self._jobs:
                 job.end_state = EndState.CANCELLED  # whatever became of it, nobody got it
-            self._close_books(0, self._service.clock.now_ns())
+            now_ns = self._service.clock.now_ns()
+            self._close_books(0, now_ns, now_ns)
             return
         worst = max(self._jobs, key=lambda job: job.end_state)
         state = worst.end_state
@@ -134,15 +136,16 @@ class Prediction:
         closes = not request.keeps_alive
         # Stamped before the bytes leave: the client may have them before this thread runs on.
         replied_ns = self._service.clock.now_ns()
-        request.connection.answer(response(status, body, extra=extra, closes=closes), closes=closes)
-        self._close_books(status, replied_ns)
+        answered_ns = request.connection.answer(response(status, body, extra=extra, closes=closes), closes=closes)
+        self._close_books(status, replied_ns, answered_ns or replied_ns)
 
-    def _close_books(self, status: int, replied_ns: int) -> None:
+    def _close_books(self, status: int, replied_ns: int, answered_ns: int) -> None:
+        """The ledger has its own stamp of the reply; gauge and middleware use the connection's, to check it."""
         service, ledger = self._service, self._service.books.requests
         cells = ledger.cells
-        service.gauge.add(-1, replied_ns)
+        service.gauge.add(-len(self._jobs), answered_ns)
         service.latency.observe(replied_ns - self._request.accepted_ns)
-        middleware_ns = self._request.connection.total_ns if status else 0
+        middleware_ns = answered_ns - self._arrived_ns if status else 0
         for job in self._jobs:
             cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
             cells[job.row + c.MIDDLEWARE] = middleware_ns

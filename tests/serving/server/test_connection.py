@@ -79,7 +79,7 @@ class Client:
     def answer(self, request):
         body = request.target
         closes = not request.keeps_alive
-        self.connection.answer(response(200, body, closes=closes), closes=closes)
+        return self.connection.answer(response(200, body, closes=closes), closes=closes)
 
     @property
     def answers(self):
