@@ -17,12 +17,8 @@ class Endpoint:
     """One port of a service. Opens a connection per call, so any thread may use it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise ConfigError(f"url is {url!r}; give http://host:port")
+        self._host, self._port = _parse(url)
         self.url = url.rstrip("/")
-        self._host = parts.hostname
-        self._port = parts.port or 80
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def probe(self) -> None:
@@ -57,6 +53,18 @@ class Endpoint:
         if reply.status >= 300:
             raise _refusal(f"{method} {self.url}{path}", reply.status, data)
         return data
+
+
+def _parse(url: str) -> tuple[str, int]:
+    wanted = "it takes http://HOST:PORT, with or without a path"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError as error:
+        raise ConfigError(f"url is {url!r} ({error}); {wanted}") from None
+    if parts.scheme != "http" or not parts.hostname:
+        raise ConfigError(f"url is {url!r}; {wanted}")
+    return parts.hostname, port
 
 
 def _refusal(what: str, status: int, data: bytes) -> ConfigError | TargetFailed:

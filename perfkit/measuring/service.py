@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
+import os
 import queue
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +28,7 @@ from perfkit.settings import ServerSettings
 
 _START_TIMEOUT_S = 120.0
 _STOP_GRACE_S = 25.0
+_DYING_S = 0.5  # a dying process closes its sockets a moment before it can be seen to have ended
 _KINDS: dict[int, type[PerfkitError]] = {2: ConfigError, 3: EnvironmentLacks}
 
 
@@ -64,15 +69,14 @@ class Service:
     @property
     def placement(self) -> Placement:
         """Which cores the measurement's processes use."""
-        settings = self.settings
-        return self._child.placement if self._child else place(settings.model if settings else "")
+        return self._child.placement if self._child else place("")
 
     @property
     def settings(self) -> ServerSettings | None:
         """The present settings; None for a service that is not perfkit's own."""
         if self.control is None:
             return None
-        return fields.from_nested(ServerSettings, self.control.get("/settings"))
+        return fields.from_nested(ServerSettings, self._ask(self.control, "/settings"))
 
     @property
     def log(self) -> Path | None:
@@ -83,7 +87,7 @@ class Service:
         """Counters and gauges at this instant; None for a service that has none."""
         if self.control is None:
             return None
-        stats: dict[str, Any] = self.control.get("/stats")
+        stats: dict[str, Any] = self._ask(self.control, "/stats")
         return stats
 
     def ledger(self, table: str, since: int) -> Any:
@@ -104,12 +108,26 @@ class Service:
     def check_alive(self) -> None:
         """Raises TargetFailed with the log's last line when a launched service has died."""
         if self._child is not None and (code := self._child.process.poll()) is not None:
-            raise TargetFailed(f"the service ended with exit code {code}: {self._child.last_line()}")
+            how = f" ({signal.Signals(-code).name})" if code < 0 else ""
+            raise TargetFailed(
+                f"the service ended with exit code {code}{how}; its last words: {self._child.last_line()}"
+            )
 
     def close(self) -> None:
         """Drain and end a launched service; an attached one is left alone."""
         if self._child is not None:
             children.stop(self._child.process, _STOP_GRACE_S)
+            self._child.forget()
+
+    def _ask(self, control: Endpoint, path: str) -> Any:
+        try:
+            return control.get(path)
+        except TargetFailed:
+            if self._child is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._child.process.wait(_DYING_S)
+            self.check_alive()
+            raise
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +140,12 @@ class Child:
 
     def last_line(self) -> str:
         """The last line of the log, for error messages."""
-        lines = self.log.read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1].removeprefix("perfkit: ") if lines else "it wrote no log"
+        lines = self.log.read_text("utf-8", "replace").strip().splitlines() if self.log.exists() else []
+        return lines[-1].removeprefix("perfkit: ") if lines else "none"
+
+    def forget(self) -> None:
+        """Remove the log and its folder; what a run needs of it lies in the archive."""
+        shutil.rmtree(self.log.parent, ignore_errors=True)
 
 
 def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
@@ -136,16 +158,28 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
     placement = place(settings.model)
     spec = {"settings": fields.to_nested(settings), "cpus": placement.server_cpus}
     log = Path(tempfile.mkdtemp(prefix="perfkit-")) / "server.log"
-    with log.open("wb") as stream:
+    with log.open("ab") as stream:
         process = children.spawn(
-            [sys.executable, "-m", "perfkit.serving.server.process", json.dumps(spec)],
+            [sys.executable, "-P", "-m", "perfkit.serving.server.process", json.dumps(spec)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stream,
+            env=_environment(),
         )
     child = Child(process=process, log=log, placement=placement)
-    ready = _await_ready(child)
+    try:
+        ready = _await_ready(child)
+    except BaseException:  # also when interrupted while starting: leave nothing behind
+        process.kill()
+        process.wait()
+        child.forget()
+        raise
     return Service(ready["url"], ready["control_url"], child)
+
+
+def _environment() -> dict[str, str]:
+    # What can be imported here, and what lies in the working folder, can be served; the latter shadows nothing.
+    return os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), os.getcwd()])}
 
 
 def attach(url: str) -> Service:
@@ -156,21 +190,35 @@ def attach(url: str) -> Service:
 
 
 def _await_ready(child: Child) -> dict[str, Any]:
-    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    stdout = child.process.stdout
-    assert stdout is not None
+    ready: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     # A reader thread, because a pipe's readline takes no time-out.
-    threading.Thread(target=lambda: lines.put(stdout.readline()), name="perfkit-ready", daemon=True).start()
+    threading.Thread(target=_listen, args=(child, ready), name="perfkit-ready", daemon=True).start()
     try:
-        line = lines.get(timeout=_START_TIMEOUT_S)
+        found = ready.get(timeout=_START_TIMEOUT_S)
     except queue.Empty:
-        child.process.kill()
-        raise TargetFailed(f"the service was not ready within {_START_TIMEOUT_S:g} s: {child.last_line()}") from None
-    except BaseException:  # interrupted while starting: leave no process behind
-        child.process.kill()
-        raise
-    if not line:
-        code = child.process.wait()
-        raise _KINDS.get(code, TargetFailed)(child.last_line())
-    ready: dict[str, Any] = json.loads(line)
-    return ready
+        raise TargetFailed(
+            f"the service was not ready within {_START_TIMEOUT_S:g} s; its last words: {child.last_line()}"
+        ) from None
+    if found is None:
+        raise _KINDS.get(child.process.wait(), TargetFailed)(child.last_line())
+    return found
+
+
+def _listen(child: Child, ready: queue.SimpleQueue[dict[str, Any] | None]) -> None:
+    """Whatever a model prints goes to the log: it is not the ready line, and must not fill the pipe."""
+    assert child.process.stdout is not None
+    with child.process.stdout as pipe, child.log.open("ab", buffering=0) as log:
+        for line in pipe:
+            if (found := _ready_line(line)) is not None:
+                ready.put(found)
+            else:
+                log.write(line)
+    ready.put(None)
+
+
+def _ready_line(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and {"url", "control_url", "pid"} <= set(found) else None
