@@ -7,12 +7,13 @@ again, and only then the ledger, whose reading costs the server time.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
-from perfkit.errors import CollectorUnavailable, ConfigError
+from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.load.client import start
@@ -31,6 +32,12 @@ _LEAST_SETTLE_S = 0.4
 _SETTLE_RATIO = 0.1
 
 
+def check_seconds(seconds: float) -> None:
+    """Raises ConfigError unless it is a time that something can be measured for."""
+    if not 0 < seconds < math.inf:
+        raise ConfigError(f"seconds is {seconds:g}; it takes a number above 0")
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What one round applies: the load, for how long, with which payloads."""
@@ -39,6 +46,9 @@ class Plan:
     seconds: float
     payloads: Path
     round_index: int
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
 
     @property
     def load_seconds(self) -> float:
@@ -137,7 +147,8 @@ def _apply_load(
             progress = Progress(
                 elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
             )
-            if watch is not None and watch(progress):
+            # A generator that has not opened its file yet does not know how to end in order.
+            if watch is not None and watch(progress) and progress.samples.exists():
                 generator.stop()
         return generator.report()
     finally:
@@ -192,11 +203,23 @@ def _remarks(recording: Recording) -> list[str]:
 def find_payloads(service: Service, load: Load) -> Path:
     """The file of request bodies: the load's own, else what the service's model names; raises ConfigError."""
     if load.payloads is not None:
-        path = Path(load.payloads)
-        return path if path.exists() else data_path(*load.payloads.split("/"))
+        return _payload_file(load.payloads)
     stats = service.stats()
     if stats is None or not stats["payloads"]:
         raise ConfigError(
             "no payloads are known for this service; give a file of request bodies, one JSON document a line"
         )
     return data_path(*stats["payloads"].split("/"))
+
+
+def _payload_file(name: str) -> Path:
+    """A file of the user's, else one of ours under data/."""
+    path = Path(name)
+    if path.exists():
+        return path
+    try:
+        return data_path(*path.parts)
+    except EnvironmentLacks:
+        raise ConfigError(
+            f"payloads is {name!r}, which is no file; give a file of request bodies, one JSON document a line"
+        ) from None

@@ -16,10 +16,10 @@ from perfkit.measuring.collectors.collector import Recording, Target
 from perfkit.measuring.collectors.pyspy import DEFAULT_RATE_HZ, MODES, PySpy
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, record, save
 from perfkit.measuring.load.loops import Load
-from perfkit.measuring.phase import Plan, Watch, find_payloads
+from perfkit.measuring.phase import Plan, Progress, Watch, check_seconds, find_payloads
 from perfkit.measuring.service import Service
 
-_ATTACH_S = 1.0  # per recording: starting py-spy and reading what it wrote
+_MOST_ATTACH_S = 20.0  # per recording, on a machine whose cores are all taken; the load ends with the last recording
 
 
 class StackSequence:
@@ -32,7 +32,13 @@ class StackSequence:
         self._collectors = [PySpy(mode, rate_hz) for mode in modes]
         self._recordings: list[Recording] = []
         self._notes: list[str] = []
+        self._is_load_over = threading.Event()
         self._thread: threading.Thread | None = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether there is anything left to record."""
+        return self._thread is not None and self._thread.is_alive()
 
     def start(self, target: Target) -> None:
         """Attach for the first kind; raises CollectorUnavailable when that is not possible."""
@@ -42,8 +48,9 @@ class StackSequence:
         self._thread.start()
 
     def stop(self) -> Recording:
-        """Wait for the last kind and hand all of them over."""
+        """End what still records, since the load is over, and hand everything over."""
         assert self._thread is not None
+        self._is_load_over.set()
         self._thread.join()
         return Recording(
             name=self.name,
@@ -56,11 +63,16 @@ class StackSequence:
         for number, collector in enumerate(self._collectors):
             try:
                 if number:
+                    self._require_load()
                     collector.start(target)
-                collector.wait(self._seconds)
+                self._is_load_over.wait(self._seconds)
                 self._recordings.append(collector.stop())
             except (CollectorUnavailable, ArchiveError, OSError) as error:
                 self._notes.append(f"{collector.name}: {error}")
+
+    def _require_load(self) -> None:
+        if self._is_load_over.is_set():
+            raise CollectorUnavailable("the load ended before its turn came; give more seconds")
 
 
 def _remarks(recording: Recording) -> list[str]:
@@ -75,15 +87,22 @@ def profile(
     Raises CollectorUnavailable with the remedy when nothing could be recorded, TargetFailed when the
     service dies.
     """
+    check_seconds(seconds)
     if service.pid is None:
         raise ConfigError("the service's process is not known; profile a service that perfkit launched")
     plan = Plan(
         load=load,
-        seconds=len(MODES) * (seconds + _ATTACH_S),
+        seconds=len(MODES) * (seconds + _MOST_ATTACH_S),
         payloads=find_payloads(service, load),
         round_index=0,
     )
-    contents = record(service, plan, [StackSequence(seconds, MODES)], watch)
+    stacks = StackSequence(seconds, MODES)
+
+    def is_over(progress: Progress) -> bool:
+        wants_end = watch is not None and watch(progress)
+        return bool(wants_end) or not stacks.is_recording
+
+    contents = record(service, plan, [stacks], is_over)
     if not contents.stacks:
         raise CollectorUnavailable("; ".join(contents.manifest.notes) or "py-spy recorded nothing")
     return save(certify(contents, {}, profiled=True), out or RUNS_FOLDER)

@@ -6,12 +6,14 @@ fall on one setting; the rounds are pooled. Each part is on disk before the next
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from perfkit.clock import calendar_now
+from perfkit.errors import TargetFailed
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.manifest import new_id
@@ -92,11 +94,17 @@ class Scan:
 def scan(service: Service, name: str, values: Sequence[Any], load: Load, seconds: float = 5.0) -> Scan:
     """Vary one setting or load field of a running service: `seconds` per value, in two interleaved rounds.
 
-    Raises ConfigError for an unknown name or value, TargetFailed when the service dies.
+    Afterwards the service has the settings that it had before. Raises ConfigError for an unknown name or
+    value, TargetFailed when the service dies.
     """
     axes = {name: Axis(name=find_field(name, load), values=tuple(values))}
-    plan = ScanPlan(points=grid(service.settings, load, axes), seconds=seconds, rounds=2, seed=0)
-    return run_scan(plan, Given(service), new_scan_folder())
+    before, host = service.settings, Given(service)
+    plan = ScanPlan(points=grid(before, load, axes), seconds=seconds, rounds=2, seed=0)
+    try:
+        return run_scan(plan, host, new_scan_folder())
+    finally:
+        with contextlib.suppress(TargetFailed):  # it died: what ended the scan is the error to tell
+            host.at(before)
 
 
 def new_scan_folder(parent: Path = RUNS_FOLDER) -> Path:

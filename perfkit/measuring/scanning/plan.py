@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import Load, load_to_nested
+from perfkit.measuring.phase import check_seconds
 from perfkit.settings import ServerSettings
 
 SERVER, LOAD = "server.", "load."
@@ -22,6 +23,12 @@ class Axis:
 
     name: str
     values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        twice = next((value for place, value in enumerate(self.values) if value in self.values[:place]), None)
+        if not self.values or twice is not None:
+            problem = f"{twice} twice" if self.values else "no value"
+            raise ConfigError(f"the values to vary {self.name} over name {problem}; give each once, and at least one")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,11 @@ class ScanPlan:
     seconds: float
     rounds: int
     seed: int
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+        if self.rounds < 1:
+            raise ConfigError(f"rounds is {self.rounds}; it takes a whole number, 1 or more")
 
     @property
     def order(self) -> list[list[int]]:
@@ -67,21 +79,19 @@ def _point_json(point: Point) -> dict[str, Any]:
 def find_field(name: str, load: Load) -> str:
     """The full name of what a user's name means; raises ConfigError that lists what it may mean."""
     if name.startswith(SERVER):
-        return SERVER + _only(name, fields.matches(name.removeprefix(SERVER), ServerSettings))
-    if name.startswith(LOAD):
-        return LOAD + _only(name, fields.matches(name.removeprefix(LOAD), type(load)))
-    found = [SERVER + match for match in fields.matches(name, ServerSettings)]
-    found += [LOAD + match for match in fields.matches(name, type(load))]
-    return _only(name, found)
-
-
-def _only(name: str, found: Sequence[str]) -> str:
+        found = [SERVER + match for match in fields.matches(name.removeprefix(SERVER), ServerSettings)]
+    elif name.startswith(LOAD):
+        found = [LOAD + match for match in fields.matches(name.removeprefix(LOAD), type(load))]
+    else:
+        found = [SERVER + match for match in fields.matches(name, ServerSettings)]
+        found += [LOAD + match for match in fields.matches(name, type(load))]
     if len(found) == 1:
         return found[0]
     if found:
         raise ConfigError(f"{name} may mean {' or '.join(found)}; write one of them")
-    known = [name for name, _, _ in fields.leaves(ServerSettings)]
-    raise ConfigError(f"unknown setting {name}; known: {', '.join(known)}, and the load's fields")
+    known = [known for known, _, _ in fields.leaves(ServerSettings)]
+    known += [f"{LOAD}{known}" for known, _, _ in fields.leaves(type(load))]
+    raise ConfigError(f"unknown setting {name}; known with a load in {load.loop} loop: {', '.join(known)}")
 
 
 def parse_value(full_name: str, text: str, load: Load) -> Any:

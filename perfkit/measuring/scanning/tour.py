@@ -136,7 +136,7 @@ def run_tour(model: str, folder: Path, pace: Pace, watch: TourWatch) -> Tour:
 def open_tour(folder: Path) -> Tour:
     """A tour that was archived before; raises ArchiveError."""
     try:
-        index = json.loads((folder / _INDEX).read_text("utf-8"))
+        index = json.loads((folder / INDEX_NAME).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ArchiveError(f"{folder} holds no demo ({error}); give the folder that perfkit demo wrote") from error
     scan = open_scan_results(folder / "scan")
@@ -152,7 +152,7 @@ def open_tour(folder: Path) -> Tour:
     )
 
 
-_INDEX = "demo.json"
+INDEX_NAME = "demo.json"
 
 
 def _write_index(tour: Tour) -> None:
@@ -164,7 +164,7 @@ def _write_index(tour: Tour) -> None:
         "stacks_missing": tour.stacks_missing,
         "has_final": tour.final is not None,
     }
-    (tour.folder / _INDEX).write_text(json.dumps(document, indent=1), "utf-8")
+    (tour.folder / INDEX_NAME).write_text(json.dumps(document, indent=1), "utf-8")
 
 
 def _point(settings: ServerSettings, load: ClosedLoop, cell: tuple[int, int], label: str) -> Point:
@@ -189,7 +189,7 @@ def _record_stacks(
     host: Launched, settings: ServerSettings, load: Any, pace: Pace, folder: Path
 ) -> tuple[Run | None, str]:
     try:
-        return profile(host.at(settings), load, pace.stacks_s, folder / "profile"), ""
+        return profile(host.at(settings), load, pace.stacks_s, folder), ""
     except CollectorUnavailable as error:
         return None, str(error)
 
