@@ -3,80 +3,122 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
 from perfkit.measuring.phase import Progress as RoundProgress
+from perfkit.measuring.phase import Watch
 from perfkit.measuring.scanning.grid import ScanProgress, ScanWatch
 from perfkit.measuring.scanning.tour import TourProgress, TourWatch
 
 _FILE_COLUMNS = 160
-_remarks = Console(stderr=True, highlight=False)
+
+
+def _console(**where: Any) -> Console:
+    """Texts come from users and services: brackets and colons in them mean nothing."""
+    return Console(highlight=False, emoji=False, markup=False, **where)
+
+
+_remarks = _console(stderr=True)
 
 
 def print_json(document: Any) -> None:
-    """The one JSON document of a command."""
-    print(json.dumps(document, ensure_ascii=False))
+    """The one JSON document of a command. In ASCII, so that every stream can take it."""
+    print(json.dumps(document))
 
 
 def results() -> Console:
     """Where tables go; into a file or a pipe they are not squeezed to the width of a terminal."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_FILE_COLUMNS)
+    console = _console()
+    return console if console.is_terminal else _console(width=_FILE_COLUMNS)
+
+
+def say(text: str, style: str = "") -> None:
+    """One statement of a result, wrapped between words on a terminal and kept on one line elsewhere."""
+    console = results()
+    console.print(text, style=style, soft_wrap=not console.is_terminal)
 
 
 def remark(text: str) -> None:
     """One line for the person, on stderr."""
-    _remarks.print(text)
+    _remarks.print(text, soft_wrap=not _remarks.is_terminal)
+
+
+class _TimeLeft(ProgressColumn):
+    """By the speed so far; before there is one, by the plan, whose unit is the second."""
+
+    def render(self, task: Task) -> Text:
+        planned = None if task.total is None else task.total - task.completed
+        left = planned if task.time_remaining is None else task.time_remaining
+        return Text("" if left is None else f"{timedelta(seconds=max(0, round(left)))} left", style="cyan")
 
 
 @contextmanager
-def scan_progress(title: str, quiet: bool) -> Iterator[ScanWatch]:
-    """A bar with what is running and the time left; on a terminal only, and silent when quiet."""
+def _bar(quiet: bool) -> Iterator[_Bar]:
+    """On a terminal only, and silent when quiet."""
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %", markup=False),
+        _TimeLeft(),
+        TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=_remarks, disable=quiet or not _remarks.is_terminal, transient=True) as bars:
-        task = bars.add_task(title, total=1.0)
+        yield _Bar(bars)
+
+
+class _Bar:
+    """One bar: what is running, and how far the whole is."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task = bars.add_task("starting", total=None)
+
+    def show(self, doing: str, done_s: float, total_s: float) -> None:
+        self._bars.update(self._task, description=doing, completed=min(done_s, total_s), total=total_s)
+
+
+@contextmanager
+def scan_progress(quiet: bool) -> Iterator[ScanWatch]:
+    """A bar for a whole scan."""
+    with _bar(quiet) as bar:
 
         def watch(progress: ScanProgress) -> None:
-            done_s = progress.part * progress.part_seconds + _elapsed_s(progress.live, progress.part_seconds)
-            varied = ", ".join(f"{name}={value}" for name, value in progress.varied.items())
-            text = f"{title}: {varied} (part {progress.part + 1} of {progress.parts})"
-            bars.update(task, description=text, completed=done_s, total=progress.parts * progress.part_seconds)
+            part_s = progress.part_seconds
+            elapsed_s = min(progress.live.elapsed_s, part_s) if progress.live else 0.0
+            doing = f"part {progress.part + 1} of {progress.parts}: {varied_text(progress.varied)}"
+            bar.show(doing, progress.part * part_s + elapsed_s, progress.parts * part_s)
 
         yield watch
 
 
-def _bar(quiet: bool) -> Progress:
-    """On a terminal only, and silent when quiet."""
-    columns = (
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    return Progress(*columns, console=_remarks, disable=quiet or not _remarks.is_terminal, transient=True)
+@contextmanager
+def round_progress(doing: str, seconds: float, quiet: bool) -> Iterator[Watch]:
+    """A bar for a single phase of load that takes about so many seconds."""
+    with _bar(quiet) as bar:
 
+        def watch(progress: RoundProgress) -> None:
+            bar.show(doing, progress.elapsed_s, seconds)
 
-def _elapsed_s(live: RoundProgress | None, most_s: float) -> float:
-    return 0.0 if live is None else min(live.elapsed_s, most_s)
+        yield watch
 
 
 @contextmanager
 def tour_progress(quiet: bool) -> Iterator[TourWatch]:
-    """One bar for the whole demo: what is running, and the time left."""
-    with _bar(quiet) as bars:
-        task = bars.add_task("starting", total=None)
+    """A bar for the whole demo."""
+    with _bar(quiet) as bar:
 
         def watch(progress: TourProgress) -> None:
-            bars.update(task, description=progress.doing, completed=progress.done_s, total=progress.total_s)
+            bar.show(progress.doing, progress.done_s, progress.total_s)
 
         yield watch
+
+
+def varied_text(varied: Mapping[str, Any]) -> str:
+    """What tells a point from its neighbours: `workers=2, batch.max_size=4`."""
+    return ", ".join(f"{name}={value}" for name, value in varied.items()) or "the only setting"

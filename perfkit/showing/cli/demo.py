@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perfkit.measuring.scanning.tour import Tour
+    from perfkit.showing.report.data import ReportData
 
 _VOID_EXIT = 3
 
@@ -34,48 +37,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the tour, print the tables, write the report."""
-    from perfkit.measuring.scanning.grid import new_scan_folder
+    from perfkit.clock import calendar_now
+    from perfkit.measuring.archive.manifest import new_id
     from perfkit.measuring.scanning.tour import FULL, SMOKE, run_tour
     from perfkit.showing.cli import console
     from perfkit.showing.report.collect import report_of_tour
-    from perfkit.showing.report.page import write_report
 
-    folder = new_scan_folder(options.out).with_name(new_scan_folder(options.out).name.replace("scan-", "demo-"))
+    folder = options.out / f"demo-{new_id(calendar_now())}"
     with console.tour_progress(options.json) as watch:
         tour = run_tour(options.model, folder, SMOKE if options.smoke else FULL, watch)
     report = report_of_tour(tour)
-    page = options.out / "report.html"
-    write_report(page, report)
+    page = _write(report, folder, options.out)
     if options.json:
-        console.print_json(tour.scan.to_json() | {"report": str(page), "recommendation": report.recommendation})
+        texts = {"report": str(page), "recommendation": report.recommendation, "verdict": report.comparison_verdict}
+        console.print_json(tour.scan.to_json() | texts | {"folder": str(folder)})
     else:
-        _print(tour, report.recommendation, report.comparison_verdict)
-        console.results().print(f"report: {page}\nruns: {folder}")
+        _print(tour, report)
+        console.say(f"report: {page}\nruns: {folder}")
     return 0 if any(point["grade"] != "void" for point in tour.scan.points) else _VOID_EXIT
 
 
-def _print(tour: Tour, recommendation: str, verdict: str) -> None:
+def _write(report: ReportData, folder: Path, parent: Path) -> Path:
+    """Each demo keeps its page; the latest is also where the next reader looks first."""
+    from perfkit.showing.report.page import write_report
+
+    write_report(folder / "report.html", report)
+    return Path(shutil.copyfile(folder / "report.html", parent / "report.html"))
+
+
+def _print(tour: Tour, report: ReportData) -> None:
+    from perfkit.measuring.scanning.tour import IN_FLIGHT
+    from perfkit.showing.cli import console
+
+    about = f"{IN_FLIGHT} in flight{' · simulated' if report.simulated else ''}"
+    for series in tour.series:
+        label = f" · {series.label}" if series.label else ""
+        _print_points(tour.points(series), f"{series.varied}{label} · {about}")
+    if tour.final is not None:
+        _print_points(tour.final.points, f"recommended against default · {about}")
+    console.say(report.recommendation, style="bold")
+    if report.comparison_verdict:
+        console.say(report.comparison_verdict)
+    if tour.stacks_missing:
+        console.say(f"flame graph: not recorded: {tour.stacks_missing}")
+
+
+def _print_points(points: Sequence[Mapping[str, Any]], title: str) -> None:
     from perfkit.showing.cli import console
     from perfkit.showing.cli.tables import points_table, reasons
 
-    out = console.results()
-    simulated = " · simulated" if tour.scan.stored.header.simulated else ""
-    for series in tour.series:
-        label = f" · {series.label}" if series.label else ""
-        points = tour.points(series)
-        out.print(
-            points_table(
-                points, f"{series.varied}{label} · closed loop, {points[0]['load']['concurrency']} in flight{simulated}"
-            )
-        )
-        for line in reasons(points):
-            out.print(f"  {line}", style="dim")
-    if tour.final is not None:
-        out.print(points_table(tour.final.points, f"best against default{simulated}"))
-        for line in reasons(tour.final.points):
-            out.print(f"  {line}", style="dim")
-    out.print(recommendation, style="bold")
-    if verdict:
-        out.print(verdict)
-    if tour.stacks_missing:
-        out.print(f"flame graph: not recorded: {tour.stacks_missing}")
+    console.results().print(points_table(points, title))
+    for line in reasons(points):
+        console.say(line, style="dim")
+    console.say("")

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="where requests go: http://host:port (then /predict) or with a path")
     flags.add_load(parser)
     flags.add_set(parser)
-    parser.add_argument("--seconds", type=float, default=10.0, help="measured time, warm-up not counted (default 10)")
+    flags.add_seconds(parser, 10.0, "measured time, warm-up not counted")
     flags.add_output(parser)
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.experiment import measure
     from perfkit.measuring.service import attach
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import points_table, reasons
+    from perfkit.showing.cli.tables import loop_text, points_table, reasons
 
     load = flags.read_load(options)
     server, client = flags.split_changes(options.changes, load)
@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"{next(iter(server))} belongs to the server, which perfkit load does not start; set it there"
         )
-    result = measure(attach(options.url), fields.replace(load, client), options.seconds, options.out)
+    with console.round_progress(f"load on {options.url}", options.seconds, options.json) as watch:
+        result = measure(attach(options.url), fields.replace(load, client), options.seconds, options.out, watch)
     if options.json:
         console.print_json({"schema": 1, **result.point, "folder": str(result.folder)})
     else:
-        out = console.results()
-        out.print(points_table([result.point], f"{load.loop} loop · {options.url}"))
+        console.results().print(points_table([result.point], f"{loop_text([result.point])} · {options.url}"))
         for line in reasons([result.point]):
-            out.print(line)
-        out.print(f"saved in {result.folder}")
+            console.say(line)
+        console.say(f"saved in {result.folder}")
     return _VOID_EXIT if result.grade == "void" else 0

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from perfkit import __version__
-from perfkit.errors import PerfkitError
+from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError
 
 COMMANDS = {
     "demo": "serve a real model, scan threads and batch sizes, write a report (3 minutes)",
@@ -39,16 +39,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PerfkitError as error:
         print(f"perfkit: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("perfkit: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"perfkit: {interrupt or 'interrupted'}", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output has left, as in `perfkit runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # such as a full temporary folder, which no part of perfkit expects
+        print(f"perfkit: the system refused: {error}; make room or give access, then try again", file=sys.stderr)
+        return EnvironmentLacks.exit_code
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for a wrong argument, like for every other wrong input."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message}; {self.prog} --help tells what there is")
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="perfkit",
         description="Find where each millisecond of a threaded inference service goes.",
         epilog="perfkit COMMAND --help tells a command's options.",

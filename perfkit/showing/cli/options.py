@@ -10,6 +10,7 @@ from typing import Any
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import ClosedLoop, Load, OpenLoop
+from perfkit.measuring.phase import check_seconds
 from perfkit.measuring.scanning.plan import LOAD, SERVER, Axis, find_field, parse_value
 from perfkit.serving.server.defaults import settings_for
 from perfkit.settings import ServerSettings, read_toml
@@ -53,6 +54,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
 
 
+def add_seconds(parser: argparse.ArgumentParser, default: float, what: str) -> None:
+    """How long to measure."""
+    parser.add_argument("--seconds", type=_seconds, default=default, help=f"{what} (default {default:g})")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+        check_seconds(seconds)
+    except (ValueError, ConfigError):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time to measure for; it takes a number above 0") from None
+    return seconds
+
+
 def read_pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
     """NAME=VALUE texts as a dict; raises ConfigError."""
     pairs: dict[str, str] = {}
@@ -60,6 +75,8 @@ def read_pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise ConfigError(f"{flag} {text!r} is not NAME=VALUE; write for example {flag} workers=4")
+        if name.strip() in pairs:
+            raise ConfigError(f"{flag} names {name.strip()} twice; give it once")
         pairs[name.strip()] = value.strip()
     return pairs
 
@@ -76,8 +93,9 @@ def read_settings(options: argparse.Namespace, load: Load) -> tuple[ServerSettin
     """Server settings and load after --model, --settings and --set; raises ConfigError."""
     from_file = fields.flatten(read_toml(options.settings)) if options.settings else {}
     server, client = split_changes(options.changes, load)
-    model = options.model or from_file.pop("model", "minilm")
-    return settings_for(model, from_file | server), fields.replace(load, client)
+    changes = from_file | ({"model": options.model} if options.model else {}) | server
+    model = changes.pop("model", "minilm")
+    return settings_for(model, changes), fields.replace(load, client)
 
 
 def split_changes(texts: Sequence[str], load: Load) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -96,8 +114,7 @@ def read_axes(texts: Sequence[str], load: Load) -> dict[str, Axis]:
     axes: dict[str, Axis] = {}
     for name, text in read_pairs(texts, "--vary").items():
         full = find_field(name, load)
-        values = tuple(parse_value(full, part.strip(), load) for part in text.split(","))
-        if len(set(values)) != len(values):
-            raise ConfigError(f"--vary {name}={text} names a value twice; give each once")
-        axes[name] = Axis(name=full, values=values)
+        if full in (axis.name for axis in axes.values()):
+            raise ConfigError(f"--vary names {full} twice; give it once, with all its values")
+        axes[name] = Axis(name=full, values=tuple(parse_value(full, part.strip(), load) for part in text.split(",")))
     return axes

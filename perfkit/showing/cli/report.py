@@ -20,5 +20,5 @@ def run(options: argparse.Namespace) -> int:
 
     page = options.out or options.folder / "report.html"
     write_report(page, report_of_folder(options.folder))
-    console.results().print(f"report: {page}")
+    console.say(f"report: {page}")
     return 0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.archive.format import SCAN_NAME
 from perfkit.showing.cli import options as flags
 
 if TYPE_CHECKING:
@@ -22,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vary", action="append", default=[], metavar="NAME=V1,V2,…", help="field and its values (repeatable: a grid)"
     )
-    parser.add_argument(
-        "--seconds", type=float, default=10.0, help="measured time per point, warm-up not counted (default 10)"
-    )
+    flags.add_seconds(parser, 10.0, "measured time per point, warm-up not counted")
     parser.add_argument(
         "--rounds", type=int, default=2, help="interleaved rounds that a point's time is spread over (default 2)"
     )
@@ -44,16 +45,15 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("--resume needs --out DIR, the folder of the scan to go on with")
     plan = _plan(options)
     folder = options.out or new_scan_folder()
-    with console.scan_progress("scan", options.json) as watch:
-        try:
+    try:
+        with console.scan_progress(options.json) as watch:
             if options.url:
                 scan = run_scan(plan, Given(attach(options.url)), folder, watch, options.resume)
             else:
                 with Launched() as host:
                     scan = run_scan(plan, host, folder, watch, options.resume)
-        except KeyboardInterrupt:
-            console.remark(f"stopped; finished parts are kept: go on with the same command, --resume --out {folder}")
-            raise
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_go_on(folder)) from None
     if options.json:
         console.print_json(scan.to_json())
     else:
@@ -61,13 +61,16 @@ def run(options: argparse.Namespace) -> int:
     return 0 if any(point["grade"] != "void" for point in scan.points) else _VOID_EXIT
 
 
+def _how_to_go_on(folder: Path) -> str:
+    if not (folder / SCAN_NAME).exists():
+        return "interrupted before anything was measured"
+    flags_ = f"--resume --out {shlex.quote(str(folder))}"
+    return f"interrupted; what was measured is kept, go on with the same command and {flags_}"
+
+
 def _plan(options: argparse.Namespace) -> ScanPlan:
     from perfkit.measuring.scanning.plan import ScanPlan, grid
 
-    if options.seconds <= 0 or options.rounds < 1:
-        raise ConfigError(
-            f"--seconds {options.seconds:g} --rounds {options.rounds}; give more than 0 s and at least 1 round"
-        )
     load = flags.read_load(options)
     if options.url:
         server, client = flags.split_changes(options.changes, load)
@@ -86,16 +89,16 @@ def _plan(options: argparse.Namespace) -> ScanPlan:
 
 def _print(scan: Scan) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import points_table, reasons
+    from perfkit.showing.cli.tables import loop_text, points_table, reasons
+    from perfkit.showing.plots.points import knee_text
+    from perfkit.showing.report.advice import recommendation
 
-    out = console.results()
-    loop = scan.points[0]["load"]["loop"]
-    label = " · simulated" if scan.to_json()["simulated"] else ""
-    out.print(points_table(scan.points, f"{loop} loop{label}"))
+    model = scan.points[0]["settings"].get("model", "service")
+    label = " · simulated" if scan.stored.header.simulated else ""
+    console.results().print(points_table(scan.points, f"{model} · {loop_text(scan.points)}{label}"))
     for line in reasons(scan.points):
-        out.print(line)
+        console.say(line)
     if scan.knee:
-        out.print(f"knee: {scan.knee['low']} to {scan.knee['high']} ({scan.knee['method']})")
-    best = scan.best()
-    out.print(f"best: {best['settings']}: {best['reason']}" if best else "best: no point is fit to be recommended")
-    out.print(f"saved in {scan.folder}")
+        console.say(f"Knee: {scan.knee['setting']} {knee_text(scan.knee)} ({scan.knee['method']})")
+    console.say(recommendation(scan.best()), style="bold")
+    console.say(f"saved in {scan.folder}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
 from perfkit.showing.cli import options as flags
 
@@ -27,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.load.loops import ClosedLoop
     from perfkit.settings import to_toml
 
+    sys.path.append(os.getcwd())  # for module:Class; at the end, so that nothing there shadows a package
     settings, _ = flags.read_settings(options, ClosedLoop())
     if options.show_settings:
         print(to_toml(settings), end="")

@@ -1,93 +1,110 @@
-"""How is a list of points printed? One row a point, every figure with its interval, void shown as void."""
+"""How is a list of points printed? One row a point, each figure above its interval, void shown as void."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.markup import escape
+from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
-from perfkit.units import ABSENT, format_bytes, format_duration, format_interval, format_number, format_percent
+from perfkit.showing.cli.console import varied_text
+from perfkit.showing.report.rows import Figure, row_of
+from perfkit.units import format_bytes, format_percent, format_rate
+
+Points = Sequence[Mapping[str, Any]]
 
 _STYLES = {"sound": "green", "short": "yellow", "unsteady": "magenta", "void": "red"}
+_INTERVALS = ("throughput", "P50", "P95", "P99")
+_PLAIN = ("queue\nwait", "batch\nwait", "fill", "CPU\ncores")
+_MODES = {"default": "running threads", "gil": "threads that hold the GIL", "idle": "all threads, waiting ones too"}
 
 
-def points_table(points: Sequence[Mapping[str, Any]], title: str) -> Table:
-    """Throughput, quantiles with intervals, queue and batch wait, fill, cores, grade."""
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+def points_table(points: Points, title: str) -> Table:
+    """Throughput and quantiles with intervals, queue and batch wait, fill, cores, grade."""
+    table = _table(title)
     names = list(points[0]["varied"]) if points else []
-    for heading in (*names, "req/s", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "cores", "grade"):
-        table.add_column(heading, justify="left" if heading in ("grade", *names) else "right")
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for name in _INTERVALS:
+        table.add_column(name, justify="right")
+    for name in _PLAIN:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("grade", no_wrap=True)
     for point in points:
-        table.add_row(*_row(point, names))
+        row = row_of(point, "", "")
+        settings = (Text(str(point["varied"][name])) for name in names)
+        table.add_row(*settings, *map(_cell, row.figures), Text(row.grade, style=_STYLES[row.grade]))
     return table
 
 
-def _row(point: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    latency, stages = point["latency_s"], point["stages_s"]
-    waits = [stages.get("preprocess_wait"), stages.get("queue_wait")]
-    queue_wait = sum(wait for wait in waits if wait is not None) if any(wait is not None for wait in waits) else None
-    grade = point["grade"]
+def loop_text(points: Points) -> str:
+    """How the points were loaded, as far as they have it in common: `closed loop, 8 users`."""
+    loads = [point["load"] for point in points]
+    if loads[0]["loop"] == "open":
+        rates = {load["rate_rps"] for load in loads}
+        return f"open loop, {format_rate(rates.pop())}" if len(rates) == 1 else "open loop"
+    users = {load["concurrency"] for load in loads}
+    return f"closed loop, {users.pop()} in flight" if len(users) == 1 else "closed loop"
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        show_edge=False,
+    )
+
+
+def _cell(figure: Figure) -> Text:
+    """The figure, and below it what is said about it, shortened to the width of a column."""
+    cell = Text(figure.text)
+    if figure.note:
+        cell.append("\n" + figure.note.replace(" to ", "–").removeprefix("a value "), style="dim")
+    return cell
+
+
+def reasons(points: Points) -> list[str]:
+    """The decisive reason of each point whose grade the table does not explain, one line a point."""
     return [
-        *(str(point["varied"][name]) for name in names),
-        _throughput(point["throughput_rps"]),
-        *(_quantile(latency[name]) for name in ("p50", "p95", "p99")),
-        format_duration(queue_wait),
-        format_duration(stages.get("batch_wait")),
-        format_percent(point["batch_fill_ratio"]),
-        format_number(point["cpu_cores_used"]),
-        f"[{_STYLES[grade]}]{grade}[/]",
+        f"{varied_text(point['varied'])}: {point['grade']}: {point['reasons'][0]}"
+        for point in points
+        if point["reasons"] and not _is_explained(point)
     ]
 
 
-def _throughput(value: Mapping[str, Any]) -> str:
-    if value["value"] is None:
-        return ABSENT
-    interval = format_interval(format_number(value["low"]), format_number(value["high"]))
-    return f"{format_number(value['value'])} ({interval})"
-
-
-def _quantile(quantile: Mapping[str, Any]) -> str:
-    if quantile["value"] is None:
-        if quantile["needs_s"] is not None:
-            return f"needs {format_duration(quantile['needs_s'])}"
-        return ABSENT
-    low, high = format_duration(quantile["low"]), format_duration(quantile["high"])
-    return f"{format_duration(quantile['value'])} ({format_interval(low, high)})"
-
-
-def reasons(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Why each point that is not sound is not, one line a reason."""
-    lines = []
-    for point in points:
-        varied = ", ".join(f"{name}={value}" for name, value in point["varied"].items()) or "run"
-        lines += [f"{varied}: {point['grade']}: {reason}" for reason in point["reasons"] if point["grade"] != "sound"]
-    return lines
+def _is_explained(point: Mapping[str, Any]) -> bool:
+    """A short point says in its cells how many seconds its quantiles need."""
+    return point["grade"] == "short" and any(one["needs_s"] is not None for one in point["latency_s"].values())
 
 
 def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Table:
     """The functions that hold the most samples of one recording."""
-    facts = f"{stacks['sample_count']} samples, {stacks['rate_hz']} Hz, {stacks['error_count']} errors"
-    table = Table(title=f"{stacks['mode']} ({facts})", title_justify="left", pad_edge=False)
-    for heading in ("self", "total", "function"):
-        table.add_column(heading, justify="left" if heading == "function" else "right")
+    facts = f"{stacks['sample_count']} samples at {stacks['rate_hz']} Hz, {stacks['error_count']} failed"
+    table = _table(f"{_MODES[stacks['mode']]} ({stacks['mode']}) · {facts}")
+    for heading in ("self", "total"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("function")
     for frame in frames:
-        table.add_row(format_percent(frame.self_ratio), format_percent(frame.total_ratio), escape(frame.name))
+        table.add_row(format_percent(frame.self_ratio), format_percent(frame.total_ratio), Text(frame.name))
     return table
 
 
 def runs_table(entries: Sequence[RunEntry]) -> Table:
-    """What lies in the archive, newest first."""
-    table = Table(pad_edge=False)
-    for heading in ("id", "kind", "model", "points", "grades", "size", "state"):
+    """What lies in the archive."""
+    table = _table("")
+    for heading in ("folder", "kind", "model", "points", "grades", "size", "state"):
         table.add_column(heading, justify="right" if heading in ("points", "size") else "left")
     for entry in entries:
         grades = ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())
-        model = f"{entry.model} (simulated)" if entry.simulated else entry.model
+        model = f"{entry.model or '–'}{' (simulated)' if entry.simulated else ''}"
         state = f"{entry.state}: {entry.reason}" if entry.reason else entry.state
-        cells = (entry.id, entry.kind, model, str(entry.points), grades, format_bytes(entry.bytes), state)
-        table.add_row(*map(escape, cells))
+        cells = (str(entry.path), entry.kind, model, str(entry.points), grades, format_bytes(entry.bytes), state)
+        table.add_row(*map(Text, cells))
     return table

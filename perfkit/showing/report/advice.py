@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfkit.measuring.analysis.usable import interval_of, rate_of, usable_points
 from perfkit.units import format_interval, format_number, format_percent, format_rate
 
 Points = Sequence[Mapping[str, Any]]
@@ -16,13 +17,7 @@ def recommendation(best: Mapping[str, Any] | None) -> str:
     """What to set, and why."""
     if best is None:
         return "No point is fit to be recommended: each is void, unsteady or over its budget. The table says why."
-    settings = best["settings"]
-    chosen = (
-        f"workers = {settings['workers']}, batch.max_size = {settings['batch']['max_size']}"
-        if settings
-        else "as measured"
-    )
-    return f"Recommended: {chosen}. {best['reason']}"
+    return f"Recommended: {best['reason']}"
 
 
 def padding_remark(curves: Mapping[str, Points]) -> str:
@@ -31,20 +26,25 @@ def padding_remark(curves: Mapping[str, Points]) -> str:
 
 
 def _padding_of(label: str, points: Points) -> str:
-    usable = [point for point in points if point["throughput_rps"]["value"] is not None]
+    usable = usable_points(points)
     if len(usable) < 2:
         return ""
-    alone, largest = usable[0], usable[-1]
-    wasted = largest["padding_ratio"]
+    small, large = usable[0], usable[-1]
+    wasted = large["padding_ratio"]
     if wasted is None or wasted < _NOTABLE_PADDING:
         return ""
-    size = largest["varied"]["batch.max_size"]
-    before, after = alone["throughput_rps"]["value"], largest["throughput_rps"]["value"]
-    verb = "still gains" if after > before else "loses"
+    before, after = (point["varied"]["batch.max_size"] for point in (small, large))
     return (
-        f"With {label}, batches of up to {size} are {format_percent(wasted)} padding; batching {verb}: "
-        f"{format_rate(before)} one by one, {format_rate(after)} batched."
+        f"With {label}, batches of up to {after} are {format_percent(wasted)} padding; batching {_gain(small, large)}: "
+        f"{format_rate(rate_of(small))} with a max batch of {before}, {format_rate(rate_of(large))} with {after}."
     )
+
+
+def _gain(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
+    before, after = interval_of(small["throughput_rps"]), interval_of(large["throughput_rps"])
+    if before.overlaps(after):
+        return "gains nothing that stands out of the noise"
+    return "still gains" if rate_of(large) > rate_of(small) else "loses"
 
 
 def comparison_verdict(compared: Mapping[str, Mapping[str, Any]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfkit.errors import ArchiveError
+from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.scanning.grid import Scan, open_scan_results
@@ -16,14 +16,14 @@ from perfkit.showing.report.data import ReportData
 
 
 def report_of_folder(folder: Path) -> ReportData:
-    """The report of whatever a folder holds: a demo, a scan or a run; raises ArchiveError."""
+    """The report of whatever a folder holds: a demo, a scan or a run; raises ConfigError, ArchiveError."""
     if (folder / "demo.json").exists():
         return report_of_tour(open_tour(folder))
     if (folder / "scan.json").exists():
         return report_of_scan(open_scan_results(folder))
     if (folder / "run.json").exists():
         return report_of_run(open_run(folder))
-    raise ArchiveError(f"{folder} holds no demo, scan or run; perfkit runs lists what there is")
+    raise ConfigError(f"{folder} holds no demo, scan or run; perfkit runs FOLDER lists what there is")
 
 
 def report_of_tour(tour: Tour) -> ReportData:
