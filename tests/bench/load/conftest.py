@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.measuring.load.loops import load_to_nested
 from perfkit.measuring.load.samples import read_samples
 
 TARGET_CORE, GENERATOR_CORE = 0, 1
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BODY = '{"input": "a short text to embed, of about the usual length"}'
 SOURCE = Path(__file__).parent / "fixed_delay.c"
 
@@ -27,6 +29,8 @@ class Usage:
 
     printed: str
     cpu_s: float
+    neighbours_ratio: float
+    """The larger share that other processes took of one of the two cores meanwhile."""
 
 
 def _first_on(core):
@@ -46,6 +50,11 @@ class Target:
         """What the service held since the last call, by its own clock, and its stalls so far."""
         with urllib.request.urlopen(f"{self.url}/holds") as reply:
             return json.load(reply)
+
+    def cpu_s(self):
+        """CPU time that the service has used so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
     def stop(self):
         self._process.kill()
@@ -70,15 +79,28 @@ def start_target(tmp_path_factory):
         yield start
 
 
-def run_pinned(command, **popen):
-    """Run a generator on its core; returns what it printed and its CPU time."""
+def busy_s(core):
+    """Seconds that a core has been at work since boot, for whomever."""
+    line = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{core} "))
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, line.split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / TICKS_PER_S
+
+
+def run_pinned(target, command, **popen):
+    """Run a generator on its core against a target on its own; returns what it printed and used."""
     pinned = [*_first_on(GENERATOR_CORE), *map(str, command)]
+    before = busy_s(GENERATOR_CORE), busy_s(TARGET_CORE) - target.cpu_s()
+    started_ns = REAL_CLOCK.now_ns()
     process = subprocess.Popen(pinned, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **popen)
     printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
+    wall_s = (REAL_CLOCK.now_ns() - started_ns) / NS_PER_S
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode in (0, 1), printed  # locust exits with 1 when a request failed
-    return Usage(printed=printed, cpu_s=used.ru_utime + used.ru_stime)
+    cpu_s = used.ru_utime + used.ru_stime
+    after = busy_s(GENERATOR_CORE) - cpu_s, busy_s(TARGET_CORE) - target.cpu_s()
+    neighbours_ratio = max(late - early for early, late in zip(before, after, strict=True)) / wall_s
+    return Usage(printed=printed, cpu_s=cpu_s, neighbours_ratio=max(0.0, neighbours_ratio))
 
 
 @pytest.fixture
@@ -98,7 +120,7 @@ def run_perfkit(tmp_path):
         }
         spec_path = tmp_path / "bench.spec.json"
         spec_path.write_text(json.dumps(spec))
-        usage = run_pinned([sys.executable, "-m", "perfkit.measuring.load.process", spec_path])
+        usage = run_pinned(target, [sys.executable, "-m", "perfkit.measuring.load.process", spec_path])
         report = json.loads((tmp_path / "bench.json").read_text())
         return usage, report, read_samples(tmp_path / "bench.samples")
 
@@ -114,7 +136,7 @@ def run_wrk(tmp_path):
 
     def run(target, concurrency, seconds):
         words = [wrk, "-t1", f"-c{concurrency}", f"-d{seconds}s", "--latency", "-s", script, f"{target.url}/predict"]
-        usage = run_pinned(words)
+        usage = run_pinned(target, words)
         count = int(re.search(r"(\d+) requests in", usage.printed)[1])
         return usage, count, {int(p): _seconds(text) for p, text in re.findall(r"(\d+)% +(\S+)", usage.printed)}
 
@@ -139,7 +161,7 @@ def run_locust(tmp_path):
     def run(target, concurrency, seconds):
         words = [locust, "-f", script, "--headless", "-u", concurrency, "-r", concurrency, "-t", f"{seconds}s"]
         words += ["-H", target.url, "--json", "-L", "ERROR", "--only-summary"]
-        usage = run_pinned(words, cwd=tmp_path)
+        usage = run_pinned(target, words, cwd=tmp_path)
         entries = json.loads(re.search(r"^\[.*^\]", usage.printed, re.S | re.M)[0])
         return usage, sum(entry["num_requests"] for entry in entries)
 

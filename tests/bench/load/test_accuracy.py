@@ -10,6 +10,8 @@ from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 ROUNDS = 5
+MOST_TRIES = 12
+MOST_NEIGHBOURS_RATIO = 0.05  # of either core; above it a round shows the neighbours, not the generator
 SECONDS = 3
 CONCURRENCY = 32
 DELAY_US = 10_000
@@ -22,6 +24,23 @@ STALL_RATE_RPS = 500
 MOST_STALL_RATIO = 0.10
 
 
+def calm_rounds(run_round, heading, columns, show):
+    """Repeat a round, which returns figures and the neighbours' share, until enough were calm; all are shown."""
+    tried = []
+    while len(tried) < MOST_TRIES and sum(is_calm for _, is_calm in tried) < ROUNDS:
+        *figures, neighbours_ratio = run_round()
+        tried.append(((*figures, neighbours_ratio), neighbours_ratio <= MOST_NEIGHBOURS_RATIO))
+    rows = [
+        (f"round {number}{'' if is_calm else ' (disturbed)'}", [*(f"{x * 1e3:.3f}" for x in cells), f"{share:.0%}"])
+        for number, ((*cells, share), is_calm) in enumerate(tried, 1)
+    ]
+    show(heading, [*columns, "neighbours"], rows)
+    calm = [figures[:-1] for figures, is_calm in tried if is_calm]
+    if len(calm) < ROUNDS:
+        pytest.fail(f"inconclusive: only {len(calm)} of {len(tried)} rounds were calm; run it on an idle machine")
+    return list(zip(*calm, strict=True))
+
+
 def latencies_s(samples):
     answered = samples["status"] == 200
     return (samples["received_ns"] - samples["scheduled_ns"])[answered] / 1e9
@@ -29,24 +48,25 @@ def latencies_s(samples):
 
 def test_error_at_a_fixed_delay(start_target, run_perfkit, run_wrk, show):
     target = start_target(DELAY_US)
-    errors = {"perfkit p50": [], "perfkit p99": [], "wrk p50": [], "wrk p99": []}
-    for _ in range(ROUNDS):
+
+    def run_round():
         target.holds()
-        _, _, percentiles = run_wrk(target, CONCURRENCY, SECONDS)
+        wrk, _, percentiles = run_wrk(target, CONCURRENCY, SECONDS)
         held = target.holds()
-        errors["wrk p50"].append(percentiles[50] - held["p50_us"] / 1e6)
-        errors["wrk p99"].append(percentiles[99] - held["p99_us"] / 1e6)
-        _, _, samples = run_perfkit(target, ClosedLoop(concurrency=CONCURRENCY), SECONDS)
+        wrk_p50_s = percentiles[50] - held["p50_us"] / 1e6
+        wrk_p99_s = percentiles[99] - held["p99_us"] / 1e6
+        ours, _, samples = run_perfkit(target, ClosedLoop(concurrency=CONCURRENCY), SECONDS)
         held = target.holds()
         p50_s, p99_s = np.percentile(latencies_s(samples), [50, 99])
-        errors["perfkit p50"].append(p50_s - held["p50_us"] / 1e6)
-        errors["perfkit p99"].append(p99_s - held["p99_us"] / 1e6)
-    median_s = {name: statistics.median(values) for name, values in errors.items()}
-    rows = [(name, [f"{value * 1e3:+.3f}" for value in [*values, median_s[name]]]) for name, values in errors.items()]
-    rounds = [f"round {number}" for number in range(1, ROUNDS + 1)]
-    show(f"reported minus held, ms, {DELAY_US / 1000:g} ms delay, {CONCURRENCY} users", [*rounds, "median"], rows)
-    most_p99_s = max(MOST_P99_ERROR_S, MOST_P99_OF_WRK * median_s["wrk p99"])
-    is_good = abs(median_s["perfkit p50"]) <= MOST_P50_ERROR_S and abs(median_s["perfkit p99"]) <= most_p99_s
+        errors = p50_s - held["p50_us"] / 1e6, p99_s - held["p99_us"] / 1e6, wrk_p50_s, wrk_p99_s
+        return (*errors, max(wrk.neighbours_ratio, ours.neighbours_ratio))
+
+    heading = f"reported minus held, ms, {DELAY_US / 1000:g} ms delay, {CONCURRENCY} users"
+    columns = ["perfkit p50", "perfkit p99", "wrk p50", "wrk p99"]
+    p50_s, p99_s, _, wrk_p99_s = map(statistics.median, calm_rounds(run_round, heading, columns, show))
+    most_p99_s = max(MOST_P99_ERROR_S, MOST_P99_OF_WRK * wrk_p99_s)
+    is_good = abs(p50_s) <= MOST_P50_ERROR_S and abs(p99_s) <= most_p99_s
+    print(f"  medians {p50_s * 1e3:+.3f} and {p99_s * 1e3:+.3f} ms")
     print(f"  goal: p50 within 0.3 ms, p99 within {most_p99_s * 1e3:.3f} ms: {'pass' if is_good else 'FAIL'}")
     assert is_good
 
@@ -65,20 +85,22 @@ def true_latencies_s(scheduled_ns, holds):
 
 def test_p99_of_a_service_that_stalls(start_target, run_perfkit, show):
     target = start_target(STALL_DELAY_US, STALL_EVERY_MS, STALL_MS)
-    rows, ratios = [], []
-    for number in range(1, ROUNDS + 1):
+
+    def run_round():
         target.holds()
-        _, report, samples = run_perfkit(target, OpenLoop(rate_rps=STALL_RATE_RPS), STALL_SECONDS)
+        opened, report, samples = run_perfkit(target, OpenLoop(rate_rps=STALL_RATE_RPS), STALL_SECONDS)
         true_s = np.percentile(true_latencies_s(samples["scheduled_ns"], target.holds()), 99)
         open_s = np.percentile(latencies_s(samples), 99)
-        _, _, samples = run_perfkit(target, ClosedLoop(concurrency=8), STALL_SECONDS)
+        closed, _, samples = run_perfkit(target, ClosedLoop(concurrency=8), STALL_SECONDS)
         closed_s = np.percentile(latencies_s(samples), 99)
-        ratios.append(open_s / true_s - 1)
-        cells = [true_s, open_s, closed_s, report["lateness_p99_s"]]
-        rows.append((f"round {number}", [f"{value * 1e3:.2f}" for value in cells]))
+        share = max(opened.neighbours_ratio, closed.neighbours_ratio)
+        return true_s, open_s, closed_s, report["lateness_p99_s"], share
+
+    heading = f"P99 in ms, {STALL_MS} ms stall every {STALL_EVERY_MS / 1000:g} s, {STALL_RATE_RPS} req/s"
     columns = ["true", "open loop", "closed loop", "lateness P99"]
-    show(f"P99 in ms, {STALL_MS} ms stall every {STALL_EVERY_MS / 1000:g} s, {STALL_RATE_RPS} req/s", columns, rows)
-    print("  the closed loop waits with the service and does not see what its users would have: not a P99 to claim")
-    off = statistics.median(abs(ratio) for ratio in ratios)
+    true_s, open_s, closed_s, _ = calm_rounds(run_round, heading, columns, show)
+    off = statistics.median(abs(ours / truth - 1) for ours, truth in zip(open_s, true_s, strict=True))
+    too_low = statistics.median(truth / theirs for truth, theirs in zip(true_s, closed_s, strict=True))
+    print(f"  the closed loop waits with the service, so its P99 is {too_low:.0f} times too low: not a P99 to claim")
     print(f"  open loop off by {off:.1%} (median), goal within 10 %: {'pass' if off <= MOST_STALL_RATIO else 'FAIL'}")
     assert off <= MOST_STALL_RATIO
