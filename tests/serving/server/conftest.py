@@ -130,17 +130,18 @@ def dial() -> Iterator[Callable[[Service], Wire]]:
         wire.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def models_on_path() -> Iterator[None]:
     """Lets child processes import `lab_models`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.syspath_prepend(str(Path(__file__).parent))  # launched servers can import what this process can
         yield
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def lab_server(models_on_path: None) -> Iterator[Service]:
-    """A server whose model does what the payload says; shared by all of the server's tests."""
+    """A server whose model does what the payload says; shared by the tests of a module."""
     with launch(model="lab_models:Probe", ledger={"capacity": 4096}) as service:
         yield service
 
