@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.table import Table
@@ -13,13 +13,11 @@ from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
 from perfkit.showing.cli.console import varied_text
 from perfkit.showing.report.rows import Figure, row_of
-from perfkit.units import format_bytes, format_percent, format_rate
+from perfkit.units import ABSENT, format_bytes, format_percent, format_rate
 
 Points = Sequence[Mapping[str, Any]]
 
 _STYLES = {"sound": "green", "short": "yellow", "unsteady": "magenta", "void": "red"}
-_INTERVALS = ("throughput", "P50", "P95", "P99")
-_PLAIN = ("queue\nwait", "batch\nwait", "fill", "CPU\ncores")
 _MODES = {"default": "running threads", "gil": "threads that hold the GIL", "idle": "all threads, waiting ones too"}
 
 
@@ -29,16 +27,26 @@ def points_table(points: Points, title: str) -> Table:
     names = list(points[0]["varied"]) if points else []
     for name in names:
         table.add_column(name, no_wrap=True)
-    for name in _INTERVALS:
-        table.add_column(name, justify="right")
-    for name in _PLAIN:
-        table.add_column(name, justify="right", no_wrap=True)
+    for heading in ("req/s", "P50", "P95", "P99", "queue wait\nbatch wait", "fill\ncores"):
+        table.add_column(heading, justify="right", overflow="fold")
     table.add_column("grade", no_wrap=True)
     for point in points:
         row = row_of(point, "", "")
+        rate, p50, p95, p99, queue, batch, fill, cores = row.figures
+        cells = (*map(_interval, (rate, p50, p95, p99)), _two(queue.text, batch.text), _two(fill.text, cores.text))
         settings = (Text(str(point["varied"][name])) for name in names)
-        table.add_row(*settings, *map(_cell, row.figures), Text(row.grade, style=_STYLES[row.grade]))
+        table.add_row(*settings, *cells, Text(row.grade, style=_STYLES[row.grade]))
     return table
+
+
+def _interval(figure: Figure) -> Text:
+    """The figure, and below it its interval or what it would take, both as short as a column needs."""
+    text = figure.text.removesuffix(" req/s").replace("at least ", "≥ ")
+    return _two(text, figure.note.removeprefix("a value ").replace(" to ", "–"))
+
+
+def _two(above: str, below: str) -> Text:
+    return Text(above).append(f"\n{below}" if below else "", style="dim")
 
 
 def loop_text(points: Points) -> str:
@@ -53,21 +61,13 @@ def loop_text(points: Points) -> str:
 
 def _table(title: str) -> Table:
     return Table(
-        title=Text(title, style="bold"),
+        title=Text(title, style="bold") if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
         show_edge=False,
     )
-
-
-def _cell(figure: Figure) -> Text:
-    """The figure, and below it what is said about it, shortened to the width of a column."""
-    cell = Text(figure.text)
-    if figure.note:
-        cell.append("\n" + figure.note.replace(" to ", "–").removeprefix("a value "), style="dim")
-    return cell
 
 
 def reasons(points: Points) -> list[str]:
@@ -99,12 +99,17 @@ def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Table
 def runs_table(entries: Sequence[RunEntry]) -> Table:
     """What lies in the archive."""
     table = _table("")
-    for heading in ("folder", "kind", "model", "points", "grades", "size", "state"):
-        table.add_column(heading, justify="right" if heading in ("points", "size") else "left")
+    for heading in ("folder", "kind", "model", "points", "size", "result"):
+        justify: Literal["left", "right"] = "right" if heading in ("points", "size") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for entry in entries:
-        grades = ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())
-        model = f"{entry.model or '–'}{' (simulated)' if entry.simulated else ''}"
-        state = f"{entry.state}: {entry.reason}" if entry.reason else entry.state
-        cells = (str(entry.path), entry.kind, model, str(entry.points), grades, format_bytes(entry.bytes), state)
+        model = f"{entry.model or ABSENT}{' (simulated)' if entry.simulated else ''}"
+        cells = (str(entry.path), entry.kind, model, str(entry.points), format_bytes(entry.bytes), _result(entry))
         table.add_row(*map(Text, cells))
     return table
+
+
+def _result(entry: RunEntry) -> str:
+    if entry.reason:
+        return f"{entry.state}: {entry.reason}"
+    return ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,13 +50,23 @@ def _gain(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
 
 def comparison_verdict(compared: Mapping[str, Mapping[str, Any]]) -> str:
     """Whether recommended really beats default, by their throughput intervals of the same interleaved rounds."""
-    default, chosen = compared["default"]["throughput_rps"], compared["recommended"]["throughput_rps"]
-    if default["low"] is None or chosen["low"] is None:
-        return "Inconclusive: one of the two is void."
-    low, high = chosen["low"] / default["high"], chosen["high"] / default["low"]
-    ratio = f"{format_number(chosen['value'] / default['value'])}x ({format_interval(f'{low:.2f} x', f'{high:.2f} x')})"
+    default, chosen = (interval_of(compared[name]["throughput_rps"]) for name in ("default", "recommended"))
+    if not default.value or not chosen.value:
+        return "Inconclusive: one of the two has no throughput, see its grade."
+    low, high = _ratio(chosen.low, default.high, 0.0), _ratio(chosen.high, default.low, math.inf)
+    interval = format_interval(f"{format_number(low)} x", f"{format_number(high)} x")
+    claim = f"{format_number(chosen.value / default.value)} x ({interval}) the throughput of the default"
+    caveat = ", though not in a steady state" if any(map(_is_unsteady, compared.values())) else ""
     if low > 1:
-        return f"Confirmed: the recommended setting serves {ratio} the throughput of the default."
+        return f"Confirmed{caveat}: the recommended setting serves {claim}."
     if high < 1:
-        return f"Refuted: the recommended setting serves only {ratio} the throughput of the default."
-    return f"Inconclusive: the recommended setting serves {ratio} the throughput of the default."
+        return f"Refuted{caveat}: the recommended setting serves only {claim}."
+    return f"Inconclusive: the recommended setting serves {claim}."
+
+
+def _ratio(above: float | None, below: float | None, unknown: float) -> float:
+    return above / below if above is not None and below else unknown
+
+
+def _is_unsteady(point: Mapping[str, Any]) -> bool:
+    return bool(point["grade"] == "unsteady")
