@@ -51,6 +51,7 @@ class Crew:
         self.scheduler = CountingScheduler(Limits(**({"max_size": 1, "max_delay_ns": 0, "depth": 10_000} | limits)))
         self.dispatcher = Dispatcher(self.scheduler, clock, finished)
         self.taken = []
+        self.is_leaving = False
         self.threads = []
 
     def hire(self, name):
@@ -62,6 +63,8 @@ class Crew:
         seat = self.dispatcher.new_seat()
         while (taken := self.dispatcher.take(seat)) is not None:
             self.taken.append((threading.current_thread().name, taken))
+            if self.is_leaving:
+                return
 
     def put(self, job):
         assert self.dispatcher.admit(1) is None
@@ -138,6 +141,7 @@ def test_the_one_that_waits_is_woken_early_by_a_full_batch(crew_of, new_job, eve
     eventually(lambda: SECOND + 1_000_000 in crew.clock.waits)
     asked = crew.scheduler.asked
     crew.put(new_job())
+    threading.Event().wait(0.05)
     assert (crew.scheduler.asked, crew.taken) == (asked, []), "an arrival that fills nothing wakes nobody"
     crew.put(new_job())
     eventually(lambda: crew.taken)
@@ -153,6 +157,24 @@ def test_whoever_leaves_with_a_batch_wakes_a_mate_for_the_rest(finished, new_job
     assert sorted(len(taken.jobs) for _, taken in crew.taken) == [1, 2, 2]
     assert {id(job) for _, taken in crew.taken for job in taken.jobs} == {id(job) for job in jobs}
     crew.dismiss()
+
+
+def test_a_burst_behind_a_waiting_worker_occupies_its_mates_too(crew_of, new_job, eventually):
+    crew = crew_of("abc", max_size=2, max_delay_ns=1_000_000)
+    crew.is_leaving = True  # whoever has a batch does not come back for another
+    crew.put(new_job())
+    eventually(lambda: SECOND + 1_000_000 in crew.clock.waits)
+    dispatcher = crew.dispatcher
+    with dispatcher._lock:  # the burst is over before the one that waits can react
+        for _ in range(5):
+            job = new_job()
+            job.queued_ns = SECOND
+            dispatcher._scheduler.admit()
+            dispatcher._scheduler.enqueue(job)
+            dispatcher._wake_one()
+    eventually(lambda: len(crew.taken) == 3)
+    assert [len(taken.jobs) for _, taken in crew.taken] == [2, 2, 2]
+    assert len({name for name, _ in crew.taken}) == 3
 
 
 def test_a_request_that_expires_in_the_queue_is_answered_when_its_deadline_passes(

@@ -128,6 +128,43 @@ def test_a_model_that_calls_exit_keeps_its_worker(pipeline_of, eventually, finis
     pipeline.close()
 
 
+@pytest.mark.parametrize(("stage", "seen"), [("preprocess", ["preprocess"]), ("predict", ["preprocess", "predict"])])
+def test_a_request_whose_client_has_left_goes_no_further_than_where_it_is(
+    pipeline_of, finished, eventually, stage, seen
+):
+    reached, entered, gate = [], threading.Event(), threading.Event()
+
+    class Slow(Doubling):
+        def _step(self, name, value):
+            reached.append(name)
+            if name == stage:
+                entered.set()
+                gate.wait(20)
+            return value
+
+        def preprocess(self, payload):
+            return self._step("preprocess", payload)
+
+        def predict(self, inputs):
+            return self._step("predict", inputs)
+
+        def postprocess(self, output):
+            return self._step("postprocess", output)
+
+        def example(self):
+            return None
+
+    pipeline, books = pipeline_of(Slow(), **PLACES)
+    pipeline.start()
+    job = submit(pipeline, books, 1)
+    assert entered.wait(20)
+    assert pipeline.cancel(job) is False, "a thread has it"
+    gate.set()
+    eventually(lambda: finished.jobs)
+    pipeline.close()
+    assert (finished.jobs, job.end_state, reached) == ([job], EndState.CANCELLED, seen)
+
+
 def test_a_poisoned_request_costs_few_further_calls(pipeline_of, eventually, finished):
     """RELIABILITY R8: at most 2 ceil(log2 B) calls beyond the first per poison."""
     calls = []
