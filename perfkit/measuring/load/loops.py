@@ -20,17 +20,23 @@ ARRIVAL_SHAPES = ("poisson", "constant")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedLoop(Checked):
+class Exchange(Checked):
+    """What both loops share: how requests are exchanged, and which."""
+
+    keep_alive: bool = field(True, "reuse idle connections; off = a new connection for each request")
+    connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
+    reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
+    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoop(Exchange):
     """Users who send, wait for the reply, think, and send again."""
 
     concurrency: int = field(1, "users, each with at most one request in flight", low=1, high=10_000)
     think_time_s: float = field(0.0, "mean pause between a reply and the user's next request", low=0.0, high=3600.0)
     think: str = field("constant", "constant = the same pause every time; exponential = seeded", choices=THINK_SHAPES)
-    keep_alive: bool = field(True, "reuse a user's connection; off = a new connection for each request")
-    connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
-    reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
-    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
-    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
 
     @property
     def loop(self) -> str:
@@ -38,7 +44,7 @@ class ClosedLoop(Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OpenLoop(Checked):
+class OpenLoop(Exchange):
     """Requests at a given mean rate, scheduled before the start."""
 
     rate_rps: float = field(10.0, "mean requests per second", low=0.001, high=1_000_000.0)
@@ -46,11 +52,6 @@ class OpenLoop(Checked):
     max_connections: int = field(
         1024, "most connections; a request that finds none free waits, and the wait counts", low=1, high=60_000
     )
-    keep_alive: bool = field(True, "reuse idle connections; off = a new connection for each request")
-    connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
-    reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
-    payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
-    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
 
     @property
     def loop(self) -> str:
