@@ -20,7 +20,7 @@ def test_a_load_field_is_varied_by_name():
     values = [fields.parse("concurrency", text, ClosedLoop) for text in ("1", "4", "8")]
     loads = [fields.replace(ClosedLoop(keep_alive=False), {"concurrency": value}) for value in values]
     assert loads == [ClosedLoop(concurrency=count, keep_alive=False) for count in (1, 4, 8)]
-    assert [name for name, _, _ in fields.leaves(OpenLoop)][:3] == ["rate_rps", "arrivals", "max_connections"]
+    assert {"rate_rps", "arrivals", "keep_alive"} <= {name for name, _, _ in fields.leaves(OpenLoop)}
 
 
 @pytest.mark.parametrize(
