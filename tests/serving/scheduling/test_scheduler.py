@@ -169,8 +169,8 @@ def test_retry_after_is_the_time_in_which_the_queue_drains_at_the_present_pace()
 
 def test_an_idle_pause_is_not_taken_for_a_slow_service():
     queue = scheduler(max_size=1, depth=2)
-    arrive(queue, "a", at_ns=0)
-    queue.decide(0)
+    arrive(queue, "a", at_ns=1)
+    queue.decide(1)
     ten_minutes_ns = 600_000_000_000
     for name in "bc":
         arrive(queue, name, ten_minutes_ns)

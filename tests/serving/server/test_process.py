@@ -166,6 +166,18 @@ def test_a_signal_drains_every_accepted_request(start, dial_to, changes, eventua
         dial_to(line["url"])
 
 
+def test_a_large_answer_reaches_a_client_that_reads_it_late(start, dial_to, eventually):
+    process = start("lab_models:Probe")
+    line = ready(process)
+    wire = dial_to(line["url"])
+    text = "x" * 6_000_000  # more than the sockets' buffers hold
+    wire.post({"input": text})
+    eventually(lambda: call(line["control_url"], "/stats")[1]["counters"]["ok"] == 1)
+    process.send_signal(signal.SIGTERM)
+    answer = wire.answer()
+    assert (answer.status, answer.json["output"]["echo"] == text, process.wait(20)) == (200, True, 0)
+
+
 def test_while_draining_new_connections_are_refused_and_open_ones_told_to_go(start, dial_to, gate, eventually):
     process = start("lab_models:Probe")
     line = ready(process)
