@@ -167,10 +167,10 @@ def test_a_signal_drains_every_accepted_request(start, dial_to, changes, eventua
 
 
 def test_a_large_answer_reaches_a_client_that_reads_it_late(start, dial_to, eventually):
-    process = start("lab_models:Probe")
+    process = start("lab_models:Probe", changes={"http.max_body_bytes": 1 << 25})
     line = ready(process)
     wire = dial_to(line["url"])
-    text = "x" * 6_000_000  # more than the sockets' buffers hold
+    text = "x" * 24_000_000  # more than the sockets' buffers hold
     wire.post({"input": text})
     eventually(lambda: call(line["control_url"], "/stats")[1]["counters"]["ok"] == 1)
     process.send_signal(signal.SIGTERM)
