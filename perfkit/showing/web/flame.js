@@ -92,7 +92,9 @@ class FlameGraph {
     on(this.view, "scroll", () => this.draw());
     const resizer = new ResizeObserver(() => this.el.clientWidth !== this.width && this.draw());
     resizer.observe(this.el);
-    this.stops.push(onThemeChange(this.el, () => this.draw()), onPrinting((isPrinting) => this.print(isPrinting)));
+    // While JupyterLab changes its theme it hides the page for a moment: an element without a width cannot be drawn.
+    this.stops.push(onThemeChange(this.el, () => requestAnimationFrame(() => this.draw())));
+    this.stops.push(onPrinting((isPrinting) => this.print(isPrinting)));
     this.stops.push(() => resizer.disconnect());
   }
 
