@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from perfkit.clock import Clock
 from perfkit.errors import PerfkitError
@@ -29,8 +29,7 @@ class OutOfDeviceMemory(PerfkitError):
     """The device has not got the memory that was asked for; what it holds is unharmed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceInstants:
+class DeviceInstants(NamedTuple):
     """When one call was copied and computed, in host CLOCK_MONOTONIC nanoseconds; 0 = did not happen.
 
     The instants are in the ledger's order. `clamped_ns` is by how much they had to be moved for that.

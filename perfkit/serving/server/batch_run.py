@@ -30,7 +30,7 @@ class BatchIds(Protocol):
 
 
 class BatchRunner:
-    """One worker's way from sealed batch to outputs. For that worker's thread alone."""
+    """One worker's way from sealed batch to outputs. Made by that worker's thread, and for it alone."""
 
     def __init__(self, model: Model, lane: Lane, requests: Ledger, batches: Ledger, batch_ids: BatchIds) -> None:
         self._model = model
@@ -38,6 +38,7 @@ class BatchRunner:
         self._requests = requests
         self._batches = batches
         self._batch_ids = batch_ids
+        self._thread_id = threading.get_native_id()
 
     def run(self, jobs: Sequence[Job], taken: Taken) -> list[tuple[Job, Any]]:
         """Outputs for the jobs that have one; the others have ended with their error."""
@@ -50,7 +51,7 @@ class BatchRunner:
         if failure is not None:
             self._batches.close(row)
             return self._isolate(jobs, taken, failure)
-        stamped = tuple(self._batches.cells[row : row + self._batches.width])
+        stamped = self._batches.cells[row : row + self._batches.width]
         self._batches.close(row)
         for job in jobs:
             job.batch_row = stamped
@@ -60,7 +61,7 @@ class BatchRunner:
         cells, row = self._batches.cells, self._batches.open()
         batch_id = next(self._batch_ids)
         cells[row + c.B_BATCH_ID] = batch_id
-        cells[row + c.B_MODEL_THREAD] = threading.get_native_id()
+        cells[row + c.B_MODEL_THREAD] = self._thread_id
         cells[row + c.B_SIZE] = len(jobs)
         cells[row + c.B_WORKER_FREE] = taken.free_ns
         cells[row + c.B_DUE] = taken.due_ns

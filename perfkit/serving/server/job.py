@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from perfkit.records import EndState
@@ -48,7 +49,7 @@ class Job:
         self.message = ""
         self.retry_after_s = 0.0
         self.is_gone = False
-        self.batch_row: tuple[int, ...] = ()  # the batch's instants, for Server-Timing
+        self.batch_row: Sequence[int] = ()  # the batch's instants, for Server-Timing
 
     def end(self, state: EndState, code: str = "", message: str = "") -> None:
         """Mark how the job ended; the first ending stays."""

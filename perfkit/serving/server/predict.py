@@ -6,7 +6,6 @@ write the answer and close the books on it.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -97,10 +96,13 @@ class Prediction:
         parsed_ns = ledger.now_ns()
         deadline_s = self._service.settings.queue.deadline_s
         deadline_ns = self._request.accepted_ns + round(deadline_s * NS_PER_S) if deadline_s else 0
-        for row in itertools.chain([first_row], (ledger.open() for _ in inputs[1:])):
-            ledger.cells[row + c.ACCEPTED] = ledger.cells[first_row + c.ACCEPTED]
-            ledger.cells[row + c.PARSED] = parsed_ns
-            self._jobs.append(Job(inputs[len(self._jobs)], self, row, deadline_ns))
+        cells, row = ledger.cells, first_row
+        for payload in inputs:
+            if self._jobs:
+                row = ledger.open()
+                cells[row + c.ACCEPTED] = cells[first_row + c.ACCEPTED]
+            cells[row + c.PARSED] = parsed_ns
+            self._jobs.append(Job(payload, self, row, deadline_ns))
         self._left = len(self._jobs)
         self._service.accepted += self._left
         self._service.gauge.add(self._left, self._arrived_ns)
@@ -122,7 +124,7 @@ class Prediction:
             now_ns = self._service.clock.now_ns()
             self._close_books(0, now_ns, now_ns)
             return
-        worst = max(self._jobs, key=lambda job: job.end_state)
+        worst = self._jobs[0] if len(self._jobs) == 1 else max(self._jobs, key=lambda job: job.end_state)
         state = worst.end_state
         status = status or _STATUS[state]
         extra = self._timing() if state is EndState.OK and self._wants_timing() else b""
@@ -153,6 +155,7 @@ class Prediction:
             cells[job.row + c.STATUS] = status
             service.ended[job.end_state] += 1
             ledger.close(job.row)
+        self._jobs.clear()  # a job knows its receiver: without this every request would be left to the collector
 
     def _ok_body(self) -> bytes:
         request_id = self._id or b'"%d"' % next(self._service.answer_ids)

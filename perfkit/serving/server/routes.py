@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hmac
 import logging
 from collections.abc import Callable
@@ -61,6 +62,7 @@ class Router:
             methods[request.method](request)
 
 
+@functools.lru_cache(maxsize=64)  # a client sends the same one with every request
 def _is_loopback(authority: bytes) -> bool:
     """Whether `host[:port]`, as the headers Host and Origin write it, names this machine's loopback."""
     host = authority.rpartition(b":")[0] if authority[-1:] != b"]" and b":" in authority else authority

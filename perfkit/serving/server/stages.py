@@ -23,13 +23,23 @@ _MAX_TEXT = 1000  # characters: a model may put its whole input into an error
 _log = logging.getLogger("perfkit.server")
 
 
+class _Here(threading.local):
+    """The calling thread's native id, asked of the kernel once a thread instead of once a stamp."""
+
+    def __init__(self) -> None:
+        self.native_id = threading.get_native_id()
+
+
+_here = _Here()
+
+
 def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
     """Payload to item. False when the job has ended instead (gone, refused, or the model raised)."""
     if job.is_gone:
         job.end(EndState.CANCELLED, "client_gone")
         return False
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
-    cells[row + c.PREPROCESS_THREAD] = threading.get_native_id()
+    cells[row + c.PREPROCESS_THREAD] = _here.native_id
     cells[row + c.PREPROCESS_STARTED] = now_ns()
     began_cpu_ns = thread_cpu_ns()
     try:
@@ -49,7 +59,7 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
         job.end(EndState.CANCELLED, "client_gone")
         return
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
-    cells[row + c.POSTPROCESS_THREAD] = threading.get_native_id()
+    cells[row + c.POSTPROCESS_THREAD] = _here.native_id
     cells[row + c.POSTPROCESS_STARTED] = now_ns()
     began_cpu_ns = thread_cpu_ns()
     try:
