@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from perfkit.clock import ManualClock
 from perfkit.measuring.service import Service, launch
+
+_PATIENCE_S = 20.0
 
 
 @pytest.fixture
@@ -37,3 +40,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("PERFKIT_REQUIRE_ALL_TESTS") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], Any]], None]:
+    """Wait until something that another thread or process does has happened; fails when it never does."""
+    pause = threading.Event()
+
+    def wait_for(condition: Callable[[], Any]) -> None:
+        for _ in range(round(_PATIENCE_S / 0.002)):
+            if condition():
+                return
+            pause.wait(0.002)
+        raise AssertionError(f"it did not happen within {_PATIENCE_S:g} s")
+
+    return wait_for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,21 +33,6 @@ class Finished:
 def finished() -> Finished:
     """An outbox that keeps what it gets."""
     return Finished()
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], Any]], None]:
-    """Wait until something that another thread or process does has happened; fails when it never does."""
-    pause = threading.Event()
-
-    def wait_for(condition: Callable[[], Any]) -> None:
-        for _ in range(round(_PATIENCE_S / 0.002)):
-            if condition():
-                return
-            pause.wait(0.002)
-        raise AssertionError(f"it did not happen within {_PATIENCE_S:g} s")
-
-    return wait_for
 
 
 @pytest.fixture
