@@ -41,11 +41,13 @@ def request_table(
 
     client = pd.DataFrame(dict(samples)).rename(columns=_RENAMED)
     outcome = client.pop("outcome")
-    client["end_state"] = [EndState(code).label for code in outcome]
-    client["error"] = [
+    errors = [
         "" if code == EndState.OK else error_kind(code, status)
         for code, status in zip(outcome, client["status"], strict=True)
     ]
+    # The type is named, because a round without a request has no text to tell it by.
+    client["end_state"] = pd.Series([EndState(code).label for code in outcome], client.index, "str")
+    client["error"] = pd.Series(errors, client.index, "str")
     client = _nullable(client)
     table = client if ledger is None else _with_server(client, ledger, batches)
     table["round"] = pd.array([round_index] * len(table), dtype="Int64")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.25
 _IDS_PER_ROUND = 100_000_000
+_LISTENS_AFTER_S = 5.0
 _LEAST_SETTLE_S = 0.4
 _SETTLE_RATIO = 0.1
 
@@ -147,12 +148,17 @@ def _apply_load(
             progress = Progress(
                 elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
             )
-            # A generator that has not opened its file yet does not know how to end in order.
-            if watch is not None and watch(progress) and progress.samples.exists():
+            if watch is not None and watch(progress) and _can_end(progress):
                 generator.stop()
         return generator.report()
     finally:
         generator.stop()
+
+
+def _can_end(progress: Progress) -> bool:
+    """A generator knows how to end in order once it has written something; without any reply, only time tells."""
+    samples = progress.samples
+    return samples.exists() and (samples.stat().st_size > 0 or progress.elapsed_s > _LISTENS_AFTER_S)
 
 
 def _load_spec(service: Service, plan: Plan, folder: Path) -> LoadSpec:

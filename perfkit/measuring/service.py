@@ -29,6 +29,7 @@ from perfkit.settings import ServerSettings
 _START_TIMEOUT_S = 120.0
 _STOP_GRACE_S = 25.0
 _DYING_S = 0.5  # a dying process closes its sockets a moment before it can be seen to have ended
+_COMPLAINT = "perfkit: "  # how the server's own errors begin
 _KINDS: dict[int, type[PerfkitError]] = {2: ConfigError, 3: EnvironmentLacks}
 
 
@@ -139,9 +140,10 @@ class Child:
     placement: Placement
 
     def last_line(self) -> str:
-        """The last line of the log, for error messages."""
+        """What the server said last, for error messages: its own complaint, else the last line of its log."""
         lines = self.log.read_text("utf-8", "replace").strip().splitlines() if self.log.exists() else []
-        return lines[-1].removeprefix("perfkit: ") if lines else "none"
+        complaints = [line.removeprefix(_COMPLAINT) for line in lines if line.startswith(_COMPLAINT)]
+        return (complaints or lines or ["none"])[-1]
 
     def forget(self) -> None:
         """Remove the log and its folder; what a run needs of it lies in the archive."""

@@ -1,0 +1,68 @@
+"""Models that misbehave on purpose, for services started by tests."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+print("imported", flush=True)
+
+
+class Chatty:
+    """Prints more than a pipe holds, and a line that looks a little like the ready line."""
+
+    def load(self, device, seed):
+        print('{"url": "http://nowhere"}', flush=True)
+
+    def predict(self, inputs):
+        print("x" * 100_000, flush=True)
+        return inputs
+
+
+class Unloadable:
+    """Cannot load."""
+
+    def load(self, device, seed):
+        raise RuntimeError("the weights are\nnot there")
+
+    def predict(self, inputs):
+        return inputs
+
+
+class Stalled:
+    """Never answers the second input."""
+
+    def __init__(self):
+        self._seen = 0
+
+    def predict(self, inputs):
+        self._seen += 1
+        if self._seen > 1:
+            threading.Event().wait(20)
+        return inputs
+
+
+class Fatal:
+    """Takes its process down with the twentieth input."""
+
+    def __init__(self):
+        self._seen = 0
+
+    def predict(self, inputs):
+        self._seen += 1
+        if self._seen >= 20:
+            os._exit(9)
+        return inputs
+
+
+class Faulty:
+    """Refuses nothing, fails every third input."""
+
+    def __init__(self):
+        self._seen = 0
+
+    def predict(self, inputs):
+        self._seen += 1
+        if self._seen % 3 == 0:
+            raise ValueError("every third")
+        return inputs

@@ -1,0 +1,262 @@
+"""Is a measurement whole: its folder, its tables, its point, and what it says when something went wrong?"""
+
+import dataclasses
+import json
+import os
+import signal
+
+import pandas as pd
+import pytest
+
+from perfkit import fields
+from perfkit.errors import ConfigError, TargetFailed
+from perfkit.measuring.archive.folder import verify_run
+from perfkit.measuring.archive.format import TABLES
+from perfkit.measuring.collectors.collector import Recording, SeriesRow
+from perfkit.measuring.experiment import certify, instruments, measure, open_run, record, save, series_table
+from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
+from perfkit.measuring.phase import Plan, find_payloads
+from perfkit.measuring.service import attach, launch
+from perfkit.records import HANDOVER_INSTANTS, INSTANTS, STAGES
+
+LOAD = ClosedLoop(concurrency=2)
+CONTRACT_FIELDS = {
+    "simulated",
+    "settings",
+    "varied",
+    "load",
+    "requests",
+    "errors",
+    "throughput_rps",
+    "latency_s",
+    "stages_s",
+    "batch_fill_ratio",
+    "in_flight_mean",
+    "little_residual_ratio",
+    "cpu_cores_used",
+    "generator",
+    "grade",
+    "valid",
+    "reasons",
+}
+FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be noticed
+    "checks",
+    "error_ratio",
+    "padding_ratio",
+    "queue_depth_mean",
+    "rounds",
+    "service_latency_s",
+    "throughput_method",
+    "trend",
+    "wake_lag_s",
+}
+MACHINES_FAULT = {"generator lateness", "generator CPU", "achieved rate", "steal"}
+"""The self-tests that a busy machine fails, and not perfkit."""
+
+
+@pytest.fixture(scope="module")
+def run(server, tmp_path_factory):
+    """A measurement of the no-op model."""
+    return measure(server, LOAD, 0.3, tmp_path_factory.mktemp("runs"))
+
+
+def test_the_folder_holds_what_the_contract_says_byte_for_byte(run):
+    assert sorted(os.listdir(run.folder)) == [
+        "batches.parquet",
+        "logs",
+        "requests.parquet",
+        "run.json",
+        "series.parquet",
+    ]
+    assert os.listdir(run.folder / "logs") == ["server.log"]
+    assert verify_run(run.folder) == []
+    for name, table in TABLES.items():
+        assert list(pd.read_parquet(run.folder / f"{name}.parquet").columns)[: len(table.columns)] == list(
+            table.columns
+        )
+
+
+def test_the_manifest_knows_settings_load_environment_and_certificate(run, server):
+    manifest = json.loads((run.folder / "run.json").read_text())
+    assert manifest["schema"] == 1
+    assert manifest["simulated"] is False
+    assert manifest["settings"] == fields.to_nested(server.settings)
+    assert manifest["load"] == {"loop": "closed", **dataclasses.asdict(LOAD)}
+    assert manifest["environment"]["usable_cores"] >= 1
+    assert manifest["certificate"] == run.point
+    assert manifest["id"] == run.folder.name
+
+
+def test_the_point_has_exactly_the_fields_of_the_contract(run):
+    point = run.point
+    assert set(point) == CONTRACT_FIELDS | FURTHER_FIELDS
+    assert set(point["throughput_rps"]) == {"value", "low", "high"}
+    assert list(point["latency_s"]) == ["p50", "p95", "p99"]
+    assert all(set(one) == {"value", "low", "high", "n", "n_eff", "needs_s"} for one in point["latency_s"].values())
+    assert list(point["stages_s"]) == list(STAGES)
+    assert set(point["generator"]) == {"lateness_p99_s", "cpu_ratio"}
+    assert point["grade"] in ("sound", "short", "unsteady", "void")
+    assert point["valid"] == (point["grade"] != "void")
+    assert json.loads(json.dumps(point, allow_nan=False)) == point
+
+
+def test_every_request_that_was_sent_is_a_row_with_both_halves_and_the_books_balance(run):
+    table, manifest = run.table("requests"), run.stored.manifest
+    assert len(table) == manifest.generator_reports[0]["scheduled"] == manifest.generator_reports[0]["sent"]
+    assert table["request_id"].is_unique
+    assert set(table["end_state"]) == {"ok"}
+    halves = [f"{name}_ns" for name in INSTANTS if name not in HANDOVER_INSTANTS]
+    instants = table[halves].dropna(axis=1, how="all")  # the cpu device copies nothing
+    assert {"sent_ns", "accepted_ns", "batch_sealed_ns", "compute_ended_ns", "replied_ns"} <= set(instants)
+    assert instants.notna().all(axis=None)
+    assert (instants.astype("int64").diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)
+    checks = {check["name"]: check["passed"] for check in run.point["checks"]}
+    exact = ("client conservation", "server conservation", "replies agree", "ledger complete")
+    assert {name: checks[name] for name in exact} == dict.fromkeys(exact, True)
+
+
+def test_thread_system_and_gil_series_lie_beside_the_requests(run):
+    series = run.table("series")
+    assert {"gil", "process", "host"} <= set(series["source"])
+    assert any(source.startswith("thread:") for source in series["source"])
+
+
+def test_a_run_is_read_back_as_it_was(run):
+    again = open_run(run.folder)
+    assert (again.point, again.grade, again.folder) == (run.point, run.grade, run.folder)
+    assert again.stacks() == []
+    pd.testing.assert_frame_equal(again.table("batches"), run.table("batches"))
+
+
+def test_runs_go_to_a_folder_of_their_own_below_the_working_folder(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ours = measure(server, LOAD, 0.1)
+    assert os.listdir(tmp_path / "perfkit-runs") == [ours.folder.name]
+
+
+def test_a_foreign_service_gets_client_figures_and_nothing_is_invented_for_the_rest(foreign, payloads, tmp_path):
+    run = measure(attach(f"{foreign.url}/any/path"), dataclasses.replace(LOAD, payloads=payloads), 0.3, tmp_path)
+    point = run.point
+    assert [
+        check["name"] for check in point["checks"] if check["passed"] is False and not _is_the_machines(check)
+    ] == []
+    assert point["requests"] > 0
+    absent = ("batch_fill_ratio", "padding_ratio", "in_flight_mean", "queue_depth_mean", "little_residual_ratio")
+    assert {name: point[name] for name in absent} == dict.fromkeys(absent)
+    assert point["cpu_cores_used"] is None
+    known = {"send", "receive"}
+    assert {stage for stage, mean in point["stages_s"].items() if mean is not None} <= known
+    assert point["settings"] == {}
+    assert len(run.table("batches")) == len(run.table("series")) == 0
+    assert run.stored.logs == ()
+
+
+def test_an_attached_perfkit_server_is_somebody_elses_service_too(server, payloads, tmp_path):
+    run = measure(attach(server.url), dataclasses.replace(LOAD, payloads=payloads), 0.2, tmp_path)
+    assert set(run.table("requests")["end_state"]) == {"ok"}
+    assert run.table("requests")["accepted_ns"].isna().all()
+
+
+def test_a_service_that_stalls_makes_its_clients_give_up_and_every_request_is_accounted_for(
+    planted_models, payloads, tmp_path
+):
+    load = ClosedLoop(concurrency=2, payloads=payloads, reply_timeout_s=0.2)
+    with launch(model=f"{planted_models}:Stalled", http={"drain_s": 0.0}) as service:
+        run = measure(service, load, 0.3, tmp_path)
+    table = run.table("requests")
+    client = table[table["scheduled_ns"].notna()]
+    assert len(client) == run.stored.manifest.generator_reports[0]["scheduled"]
+    assert set(client["end_state"]) == {"ok", "timed_out"}
+    timed_out = client[client["end_state"] == "timed_out"]
+    assert set(timed_out["error"]) == {"timed_out"}
+    assert timed_out["received_ns"].isna().all()
+    assert 0 < run.point["errors"]["timed_out"] <= len(timed_out)
+
+
+def test_requests_that_the_model_fails_are_errors_with_a_code_and_the_run_stands(planted_models, payloads, tmp_path):
+    with launch(model=f"{planted_models}:Faulty") as service:
+        run = measure(service, ClosedLoop(concurrency=1, payloads=payloads), 0.3, tmp_path)
+    states = run.table("requests")["end_state"]
+    assert list(run.point["errors"]) == ["http_500"]
+    assert run.point["error_ratio"] == pytest.approx(1 / 3, rel=0.1)
+    assert set(states) == {"ok", "failed"}
+
+
+def test_a_server_killed_in_the_middle_fails_the_run_in_one_line_and_archives_nothing(tmp_path):
+    with launch(model="noop") as service:
+
+        def kill(progress):
+            os.kill(service.pid, signal.SIGKILL)
+
+        with pytest.raises(TargetFailed) as failure:
+            measure(service, LOAD, 60.0, tmp_path / "runs", kill)
+    assert str(failure.value).startswith("the service ended with exit code -9 (SIGKILL); its last words: ")
+    assert "\n" not in str(failure.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_model_that_takes_the_server_down_fails_the_run_with_the_exit_code(planted_models, payloads, tmp_path):
+    ends = pytest.raises(TargetFailed, match=r"^the service ended with exit code 9; its last words: ")
+    with launch(model=f"{planted_models}:Fatal") as service, ends:
+        measure(service, dataclasses.replace(LOAD, payloads=payloads), 60.0, tmp_path)
+
+
+def test_settings_that_were_changed_meanwhile_are_noted(tmp_path):
+    with launch(model="noop") as service:
+        changed = []
+
+        def change(progress):
+            if not changed:
+                changed.append(service.configure({"workers": 3}))
+
+        run = measure(service, LOAD, 0.3, tmp_path, change)
+    assert run.stored.manifest.settings["workers"] == 1
+    note = "settings were changed while this run went on, its figures mix them: workers 1 to 3"
+    assert note in run.stored.manifest.notes
+
+
+def test_an_open_loop_says_so_in_its_point(server, tmp_path):
+    run = measure(server, OpenLoop(rate_rps=200.0, arrivals="constant"), 0.3, tmp_path)
+    assert (run.point["load"]["loop"], run.point["load"]["rate_rps"]) == ("open", 200.0)
+    assert run.table("requests")["scheduled_ns"].sort_values().diff().dropna().nunique() <= 2  # rounding
+
+
+def test_a_simulated_run_is_labelled_in_manifest_and_point(tmp_path):
+    with launch(model="simulated:s001-a10") as service:
+        run = measure(service, ClosedLoop(concurrency=4), 0.3, tmp_path)
+    assert (run.point["simulated"], run.stored.manifest.simulated) == (True, True)
+
+
+def test_a_service_is_watched_by_what_its_kind_allows(server, foreign):
+    assert [collector.name for collector in instruments(server)] == ["system", "gil-waits"]
+    assert [collector.name for collector in instruments(attach(foreign.url))] == ["system"]
+
+
+def test_the_same_contents_can_be_certified_as_a_point_of_a_scan(server, tmp_path):
+    plan = Plan(load=LOAD, seconds=0.1, payloads=find_payloads(server, LOAD), round_index=0)
+    contents = certify(record(server, plan, []), {"workers": 1})
+    assert contents.manifest.certificate["varied"] == {"workers": 1}
+    run = save(contents, tmp_path)
+    assert (run.point["varied"], run.folder.parent) == ({"workers": 1}, tmp_path)
+
+
+def test_series_of_all_collectors_are_one_table_also_when_there_are_none():
+    rows = [SeriesRow(1, "process", "rss", "bytes", 2.0), SeriesRow(3, "host", "cpu", "s", 0.5)]
+    recordings = [
+        Recording(name="a", series=rows, files=(), notes=()),
+        Recording(name="b", series=[], files=(), notes=()),
+    ]
+    table = series_table(recordings)
+    assert table.to_dict("list") == {
+        "time_ns": [1, 3],
+        "source": ["process", "host"],
+        "name": ["rss", "cpu"],
+        "unit": ["bytes", "s"],
+        "value": [2.0, 0.5],
+    }
+    assert series_table([]).dtypes.to_list() == table.dtypes.to_list()
+
+
+def test_no_time_to_measure_is_refused(server, tmp_path):
+    with pytest.raises(ConfigError, match="seconds is 0; it takes a number above 0"):
+        measure(server, LOAD, 0, tmp_path)
