@@ -187,8 +187,8 @@ def test_an_answer_before_the_whole_body_is_read_counts_and_closes(make_spec, ru
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=_refuse_one, args=(listener, refusal))
         server.start()
-        load = OpenLoop(rate_rps=10.0, arrivals="constant", reply_timeout_s=5.0)  # one request, however slow the machine
-        phase = run_phase(listener.getsockname()[1], load, 0.01, payloads=large)
+        load = OpenLoop(rate_rps=100.0, arrivals="constant", reply_timeout_s=5.0)
+        phase = run_phase(listener.getsockname()[1], load, 0.015, payloads=large)  # one request, at 0.01 s
         server.join()
     assert phase.report["errors"] == {"http_413": 1}
     assert 0 < phase.samples["bytes_sent"][0] < 16 << 20
