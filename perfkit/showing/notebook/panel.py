@@ -25,7 +25,7 @@ from perfkit.units import format_duration
 _LOOK = """<style>
 .perfkit-panel .quiet { opacity: 0.8; }
 .perfkit-panel .error { color: var(--jp-error-color1, #d32f2f); font-weight: 600; overflow-wrap: anywhere; }
-.perfkit-panel .widget-html-content { line-height: 1.5; white-space: normal; }
+.perfkit-panel .widget-html-content { line-height: 1.5; white-space: normal; margin: 0; }
 </style>"""
 _HINT = "Threads, batch and window take effect at once, users with the next run."
 
@@ -49,10 +49,10 @@ class Panel:
         return self._box._repr_mimebundle_(**options)
 
     def _arranged(self) -> ipywidgets.VBox:
-        columns = {"grid_template_columns": "repeat(auto-fit, minmax(330px, 1fr))", "width": "100%"}
+        columns = {"grid_template_columns": "repeat(2, minmax(0, 1fr))", "width": "100%"}
         sliders = ipywidgets.GridBox(list(self._sliders.values()), layout=columns)
         hint = ipywidgets.HTML(f"{_LOOK}<span class='quiet'>{_HINT}</span>")
-        buttons = ipywidgets.HBox([self._start, self._stop, self._status])
+        buttons = ipywidgets.HBox([self._start, self._stop, self._status], layout={"align_items": "center"})
         box = ipywidgets.VBox([sliders, hint, buttons, self._error, self._live.chart, self._result])
         box.add_class("perfkit-panel")
         return box

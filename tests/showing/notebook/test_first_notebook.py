@@ -1,0 +1,57 @@
+"""Does every notebook run from top to bottom without a page, and does it only import, call and display?"""
+
+import ast
+import os
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
+SMALL = {"01_first_run.ipynb": "seconds = 0.3\nworker_counts = [1, 2]\nbatch_sizes = [1, 8]"}
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.name)
+def path(request):
+    """Each notebook in turn."""
+    return request.param
+
+
+def read(path):
+    """A notebook as nbformat has it."""
+    return nbformat.read(path, as_version=4)
+
+
+def sources(notebook):
+    """The text of every code cell."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.mark.timeout(240)
+def test_it_runs_top_to_bottom_headless(path, tmp_path):
+    notebook = read(path)
+    parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
+    parameters.source = SMALL[path.name]
+    client = nbclient.NotebookClient(
+        notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute(env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")})
+    shown = {kind for cell in notebook.cells for output in cell.get("outputs", ()) for kind in output.get("data", ())}
+    assert {"text/html", "text/plain", "application/vnd.jupyter.widget-view+json"} <= shown
+    errors = [output for cell in notebook.cells for output in cell.get("outputs", ()) if output.get("name") == "stderr"]
+    assert errors == []
+    assert len(list((tmp_path / "perfkit-runs").iterdir())) == 5
+
+
+def test_a_cell_defines_nothing(path):
+    defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    nodes = [node for source in sources(read(path)) for node in ast.walk(ast.parse(source))]
+    assert [ast.unparse(node) for node in nodes if isinstance(node, defining)] == []
+
+
+def test_it_is_saved_without_outputs_and_without_paths_of_a_machine(path):
+    notebook = read(path)
+    assert [cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs] == []
+    assert [cell.execution_count for cell in notebook.cells if cell.get("execution_count") is not None] == []
+    assert "widgets" not in notebook.metadata
