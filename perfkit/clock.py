@@ -68,9 +68,9 @@ class ManualClock:
                 condition.notify_all()
 
     def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
-        if until_ns is not None and self._now_ns >= until_ns:
-            return
-        with self._moved:
+        with self._moved:  # looked at and registered in one go, so that no move falls in between
+            if until_ns is not None and self._now_ns >= until_ns:
+                return
             self._waiters.append(condition)
         try:
             condition.wait()
