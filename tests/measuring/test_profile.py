@@ -5,6 +5,7 @@ import sys
 import psutil
 import pytest
 
+from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.errors import CollectorUnavailable, ConfigError
 from perfkit.measuring.collectors import pyspy
 from perfkit.measuring.collectors.collector import Target
@@ -108,6 +109,7 @@ def test_what_was_not_recorded_before_the_load_ended_is_named(server, tmp_path):
         sequence.start(Target(pid=server.pid, folder=tmp_path))
     except CollectorUnavailable as refusal:
         pytest.skip(str(refusal))
+    REAL_CLOCK.sleep_until(REAL_CLOCK.now_ns() + NS_PER_S // 3)  # py-spy keeps nothing without a sample
     assert sequence.is_recording
     recording = sequence.stop()
     assert not sequence.is_recording
