@@ -117,6 +117,8 @@ def run_scan(plan: ScanPlan, host: Host, folder: Path, watch: ScanWatch | None =
 
     Interrupted at any instant, at most the running part is lost; call again with `resume`.
     """
+    if not resume:
+        _require_start(plan, host)
     with _open(plan, folder, resume) as writer:
         pending = writer.pending_parts()
         done = len(writer.stored.parts()) - len(pending)
@@ -128,6 +130,12 @@ def run_scan(plan: ScanPlan, host: Host, folder: Path, watch: ScanWatch | None =
         if not writer.stored.is_finished:
             _finish(plan, writer)
     return Scan(stored=load_scan(folder))
+
+
+def _require_start(plan: ScanPlan, host: Host) -> None:
+    """What cannot be served or sent is told before there is a folder that a corrected scan would find taken."""
+    first = plan.points[plan.order[0][0]]
+    find_payloads(host.at(first.settings), first.load)
 
 
 def open_scan_results(folder: Path) -> Scan:

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"perfkit: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        print(f"perfkit: {interrupt or 'interrupted'}", file=sys.stderr)
+        print(f"perfkit: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output has left, as in `perfkit runs | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
