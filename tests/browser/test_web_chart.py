@@ -101,6 +101,17 @@ def test_a_chart_waits_for_a_plotly_that_comes_later(visit, chart_page):
     visited.page.locator(".main-svg").first.wait_for()
 
 
+def test_a_chart_made_before_its_place_is_in_the_page_is_drawn_when_it_gets_there(visit, chart_page):
+    visited = visit(chart_page)
+    visited.page.evaluate(
+        f"globalThis.place = document.createElement('div'); drawChart(place, {curve([1, 5, 3]).to_json()}).drawn"
+    )
+    assert visited.page.evaluate("place.dataset.error") is None
+    visited.page.evaluate("document.body.append(place)")
+    visited.page.locator(".main-svg").first.wait_for()
+    assert text_color(visited) == "rgb(0, 0, 0)"
+
+
 def test_a_destroyed_chart_leaves_nothing_behind(visit, chart_page):
     visited = visit(chart_page)
     draw(visited, curve([1, 5, 3]))

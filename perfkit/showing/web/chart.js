@@ -69,7 +69,8 @@ export function drawChart(el, figure, options = {}) {
   let alive = true;
 
   const paint = (Plotly) => {
-    if (!alive || !current?.data) return undefined;
+    // A notebook renders an element before it puts it into the page; until then it has neither size nor colours.
+    if (!alive || !current?.data || !el.isConnected) return undefined;
     const layout = themedLayout(current.layout ?? {}, printing ? PRINT_INK : inkOf(el));
     const started = performance.now();
     return Promise.resolve(Plotly.react(plot, current.data, layout, CONFIG)).then(() => {
@@ -87,7 +88,7 @@ export function drawChart(el, figure, options = {}) {
     const isShown = alive && plot._fullLayout && plot.clientWidth > 0;
     return isShown ? globalThis.Plotly.Plots.resize(plot).catch(fail) : undefined;
   };
-  const resizer = new ResizeObserver(() => printing || fit());
+  const resizer = new ResizeObserver(() => printing || (plot._fullLayout ? fit() : redraw()));
   resizer.observe(plot);
   const stopTheme = onThemeChange(el, redraw);
   const stopPrinting = onPrinting((isPrinting) => {
