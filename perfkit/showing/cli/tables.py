@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from rich import box
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -21,9 +22,9 @@ _STYLES = {"sound": "green", "short": "yellow", "unsteady": "magenta", "void": "
 _MODES = {"default": "running threads", "gil": "threads that hold the GIL", "idle": "all threads, waiting ones too"}
 
 
-def points_table(points: Points, title: str) -> Table:
+def points_table(points: Points, title: str) -> Group:
     """Throughput and quantiles with intervals, queue and batch wait, fill, cores, grade."""
-    table = _table(title)
+    table = _table()
     names = list(points[0]["varied"]) if points else []
     for name in names:
         table.add_column(name, no_wrap=True)
@@ -36,7 +37,7 @@ def points_table(points: Points, title: str) -> Table:
         cells = (*map(_interval, (rate, p50, p95, p99)), _two(queue.text, batch.text), _two(fill.text, cores.text))
         settings = (Text(str(point["varied"][name])) for name in names)
         table.add_row(*settings, *cells, Text(row.grade, style=_STYLES[row.grade]))
-    return table
+    return _titled(title, table)
 
 
 def _interval(figure: Figure) -> Text:
@@ -59,15 +60,13 @@ def loop_text(points: Points) -> str:
     return f"closed loop, {users.pop()} in flight" if len(users) == 1 else "closed loop"
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, style="bold") if title else None,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+
+
+def _titled(title: str, table: Table) -> Group:
+    """With a line above; rich's own titles are broken to the width of the table."""
+    return Group(Text(title, style="bold"), table)
 
 
 def reasons(points: Points) -> list[str]:
@@ -84,21 +83,21 @@ def _is_explained(point: Mapping[str, Any]) -> bool:
     return point["grade"] == "short" and any(one["needs_s"] is not None for one in point["latency_s"].values())
 
 
-def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Table:
+def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Group:
     """The functions that hold the most samples of one recording."""
     facts = f"{stacks['sample_count']} samples at {stacks['rate_hz']} Hz, {stacks['error_count']} failed"
-    table = _table(f"{_MODES[stacks['mode']]} ({stacks['mode']}) · {facts}")
+    table = _table()
     for heading in ("self", "total"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("function")
     for frame in frames:
         table.add_row(format_percent(frame.self_ratio), format_percent(frame.total_ratio), Text(frame.name))
-    return table
+    return _titled(f"{_MODES[stacks['mode']]} ({stacks['mode']}) · {facts}", table)
 
 
 def runs_table(entries: Sequence[RunEntry]) -> Table:
     """What lies in the archive."""
-    table = _table("")
+    table = _table()
     for heading in ("folder", "kind", "model", "points", "size", "result"):
         justify: Literal["left", "right"] = "right" if heading in ("points", "size") else "left"
         table.add_column(heading, justify=justify, overflow="fold")

@@ -1,0 +1,37 @@
+"""Is a load on somebody's service measured, archived and told?"""
+
+import os
+from pathlib import Path
+
+from perfkit.measuring.experiment import open_run
+
+QUICK = ("--seconds", "0.1")
+
+
+def test_json_is_one_point_and_the_folder_of_its_run(perfkit, noop_server, bodies):
+    ended = perfkit("load", noop_server.url, "--payloads", bodies, "--concurrency", "2", *QUICK, "--json")
+    document = ended.document
+    assert (ended.code, ended.err) == (3 if document["grade"] == "void" else 0, "")
+    assert list(document)[:2] == ["schema", "simulated"]
+    assert (document["schema"], document["simulated"], document["settings"]) == (1, False, {})
+    run = open_run(Path(document["folder"]))
+    assert run.folder.parent == Path("perfkit-runs")
+    assert {name: document[name] for name in run.point} == dict(run.point)
+
+
+def test_a_person_gets_a_table_with_the_load_and_the_place(perfkit, noop_server, bodies, tmp_path):
+    path = f"{noop_server.url}/predict"
+    ended = perfkit(
+        *("load", path, "--payloads", bodies, "--rate", "100", "--set", "arrivals=constant", *QUICK, "--out", "mine")
+    )
+    lines = ended.out.splitlines()
+    assert (ended.code in (0, 3), ended.err) == (True, "")  # 3: the machine was too busy to send on time
+    assert lines[0].strip() == f"open loop, 100 req/s · {path}"
+    assert lines[-1] == f"saved in mine/{os.listdir(tmp_path / 'mine')[0]}"
+    assert open_run(Path(lines[-1].removeprefix("saved in "))).point["load"]["arrivals"] == "constant"
+
+
+def test_a_load_that_nobody_answers_is_void_and_exits_with_3(perfkit, noop_server, bodies):
+    ended = perfkit("load", f"{noop_server.url}/wrong/path", "--payloads", bodies, *QUICK, "--json")
+    assert (ended.code, ended.document["grade"]) == (3, "void")
+    assert list(ended.document["errors"]) == ["http_404"]
