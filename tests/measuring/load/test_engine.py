@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import select
 import socket
 import threading
 
@@ -198,8 +199,9 @@ def _refuse_one(listener, refusal):
     connection, _ = listener.accept()
     connection.recv(1000)
     connection.sendall(refusal)
-    while connection.recv(1 << 20):  # until the client has closed
-        pass
+    closed = select.poll()
+    closed.register(connection, select.POLLRDHUP)  # seen without reading, which would let the client send on
+    closed.poll(30_000)
     connection.close()
 
 
