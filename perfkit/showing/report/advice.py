@@ -31,7 +31,7 @@ def _padding_of(label: str, points: Points) -> str:
     if len(usable) < 2:
         return ""
     small, large = usable[0], usable[-1]
-    wasted = large["padding_ratio"]
+    wasted = large.get("padding_ratio")
     if wasted is None or wasted < _NOTABLE_PADDING:
         return ""
     before, after = (point["varied"]["batch.max_size"] for point in (small, large))

@@ -133,8 +133,8 @@ from pathlib import Path
 from perfkit.showing.cli.main import main
 filler = Path("mine/filler")
 
-def fill(path=None):
-    with filler.open("wb") as file:
+def fill():
+    with filler.open("wb", buffering=0) as file:
         try:
             while True: file.write(b"x" * 4096)
         except OSError: pass

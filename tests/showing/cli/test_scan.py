@@ -43,6 +43,15 @@ def test_a_simulated_scan_says_so_to_scripts_and_to_people(perfkit):
     assert (again.document["simulated"], [point["simulated"] for point in again.points]) == (True, [True])
 
 
+def test_the_real_model_is_scanned_and_batches_of_mixed_lengths_show_their_padding(perfkit):
+    words = ("scan", "--model", "minilm", "--set", "workers=2", "--vary", "batch.max_size=1,8", "--concurrency", "16")
+    points = perfkit(*words, "--payloads", "texts/mixed.jsonl", *QUICK, "--json").points
+    alone, batched = points
+    assert (alone["padding_ratio"], alone["errors"], batched["errors"]) == (0.0, {}, {})
+    assert batched["padding_ratio"] > 0.1
+    assert batched["stages_s"]["preprocess"] > 0 < batched["stages_s"]["compute"]
+
+
 def test_an_open_loop_with_settings_from_a_file_and_from_flags(perfkit, tmp_path):
     (tmp_path / "server.toml").write_text('model = "noop"\nworkers = 3\n[batch]\nmax_size = 2\n')
     words = ("scan", "--settings", "server.toml", "--set", "workers=2", "--vary", "batch.max_delay_s=0,0.001")
