@@ -82,6 +82,16 @@ def test_a_stopped_run_keeps_what_was_measured(session, screen):
     assert run.stored.manifest.generator_reports[0]["wall_s"] < 30
 
 
+def test_a_run_whose_settings_were_moved_says_so(session, screen):
+    session.configure({"workers": 1})
+    session.start(LOAD, 60)
+    screen.goes_on.wait(20)
+    session.configure({"workers": 2})
+    session.stop()
+    notes = session.wait().stored.manifest.notes
+    assert "settings were changed while this run went on, its figures mix them: workers 1 to 2" in notes
+
+
 def test_the_death_of_the_service_is_told_and_the_next_start_launches_a_new_one(session, screen):
     session.start(LOAD, 60)
     screen.goes_on.wait(20)

@@ -37,7 +37,7 @@ def test_a_service_is_profiled_first(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recordings = json.loads(flame(server, ClosedLoop(concurrency=2), seconds=0.3).data)["recordings"]
     assert [recording["mode"] for recording in recordings] == sorted(MODES)
-    assert any("worker" in name for name in recordings[-1]["threads"])
+    assert "model-0" in recordings[-1]["threads"]
 
 
 def test_the_curve_holds_the_throughput_of_every_point(scan):
