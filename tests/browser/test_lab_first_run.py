@@ -158,7 +158,7 @@ def live(visited):
     return json.loads(visited.page.evaluate(LIVE))
 
 
-def wait_for(condition, seconds=20.0):
+def wait_for(condition, seconds=45.0):
     """Wait until a condition of the test's own holds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
