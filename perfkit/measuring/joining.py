@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 _RENAMED = {"bytes_sent": "bytes_out", "bytes_received": "bytes_in"}
 _NEVER_ABSENT = ("request_id", "round", "payload", "status", "batch_id", "size", "units", "padded_units")
 _ZERO_COUNTS = ("preprocess_cpu_ns", "postprocess_cpu_ns", "clamped_ns", "cpu_ns", "bytes_in", "bytes_out")
-_FROM_BATCH = ("model_thread", "clamped_ns", *(f"{instant}_ns" for instant in BATCH_INSTANTS))
+_FROM_BATCH = (
+    "model_thread",
+    "clamped_ns",
+    "worker_free_ns",
+    "due_ns",
+    "taken_ns",
+    *(f"{instant}_ns" for instant in BATCH_INSTANTS),
+)
 
 
 def batch_table(ledger: Any | None, round_index: int) -> pd.DataFrame:

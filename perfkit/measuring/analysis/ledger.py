@@ -25,6 +25,9 @@ def stage_table(requests: pd.DataFrame, batches: pd.DataFrame | None = None) -> 
     add up to its life. A row without the server's half has `send` and `total` only: what lies between
     send and reply is not known to be the network's. Batch instants missing in a row are taken from
     `batches`.
+
+    Inline preprocess waits for the model worker before it starts. That wait is shown where its cure lies:
+    `queue_wait` while all workers were busy, `batch_wait` while a free one kept its window open.
     """
     import pandas as pd
 
@@ -33,11 +36,26 @@ def stage_table(requests: pd.DataFrame, batches: pd.DataFrame | None = None) -> 
     at = instant_matrix(rows, BOUNDARIES, base_ns)
     before = carried_forward(at)[:, :-1]
     spans = (at[:, 1:] - before) / NS_PER_S
+    _split_inline_wait(rows, at, spans, base_ns)
     foreign = ~has_server_half(rows)
     spans[foreign, STAGES.index("receive")] = np.nan
     table = pd.DataFrame(spans, columns=list(STAGES), index=requests.index)
     table[TOTAL] = (at[:, -1] - at[:, 0]) / NS_PER_S
     return table
+
+
+def _split_inline_wait(rows: pd.DataFrame, at: Floats, spans: Floats, base_ns: int) -> None:
+    """Move the wait before inline preprocess into the two stages that it consists of; changes `spans` in place."""
+    free, due, taken = instant_matrix(rows, ("worker_free", "due", "taken"), base_ns).T
+    parsed, started = at[:, BOUNDARIES.index("parsed")], at[:, BOUNDARIES.index("preprocess_started")]
+    is_inline = taken <= started
+    picked_up = np.fmin(np.fmax(free, parsed), started)
+    busy = np.where(is_inline, picked_up - parsed, 0.0)
+    window = np.where(is_inline, np.fmax(np.fmin(due, started) - picked_up, 0.0), 0.0)
+    for stage, moved in (("queue_wait", busy), ("batch_wait", window)):
+        moved_s = np.nan_to_num(moved) / NS_PER_S
+        spans[:, STAGES.index("preprocess_wait")] -= moved_s
+        spans[:, STAGES.index(stage)] += moved_s
 
 
 def _base_ns(rows: pd.DataFrame) -> int:

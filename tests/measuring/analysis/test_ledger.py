@@ -104,3 +104,16 @@ def test_padding_and_fill_of_batches():
     assert fill_ratio(batches, 8) == 0.75
     assert fill_ratio(batches, None) is None
     assert padding_ratio(batches.iloc[:0]) is None
+
+
+def test_the_wait_before_inline_preprocess_is_shown_where_its_cure_lies():
+    """The worker came free at 30 and kept its window open until 70; it was woken at 75."""
+    row = {"request_id": 1, "round": 0, "batch_id": 1, "end_state": "ok", "scheduled_ns": 1, "sent_ns": 5}
+    row |= {"accepted_ns": 8, "parsed_ns": 10, "preprocess_started_ns": 75, "preprocess_ended_ns": 80}
+    row |= {"batch_joined_ns": 80, "batch_sealed_ns": 80, "replied_ns": 90, "received_ns": 95}
+    inline = pd.DataFrame([row | {"worker_free_ns": 30, "due_ns": 70, "taken_ns": 75}])
+    pooled = pd.DataFrame([row | {"worker_free_ns": 80, "due_ns": 80, "taken_ns": 80}])
+    waits = ["preprocess_wait", "queue_wait", "batch_wait"]
+    assert (stage_table(inline)[waits].iloc[0] * 1e9).round().tolist() == [5, 20, 40]
+    assert (stage_table(pooled)[waits].iloc[0] * 1e9).round().tolist() == [65, 0, 0]
+    assert stage_table(inline)["total"].equals(stage_table(pooled)["total"])

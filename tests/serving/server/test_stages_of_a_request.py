@@ -205,8 +205,10 @@ POOLED = ServerSettings(
 )
 INLINE = ServerSettings(model="noop", ledger=LedgerSettings(capacity=1024))
 CARRY = ServerSettings(model="noop", topology="carry", ledger=LedgerSettings(capacity=1024))
-# A worker that does everything itself queues and gathers nothing after preprocess.
+# A worker that does everything itself queues and gathers nothing after preprocess; the wait for the busy worker lies
+# before it, and is shown as what it is.
 ABSENT = {"pooled": (), "inline": ("queue_wait", "batch_wait"), "carry": ("queue_wait", "batch_wait")}
+SHOWN_AS = {"pooled": {}, "inline": {"preprocess_wait": "queue_wait"}, "carry": {"preprocess_wait": "queue_wait"}}
 
 
 class Laboratory:
@@ -314,6 +316,8 @@ SETTINGS = {"pooled": POOLED, "inline": INLINE, "carry": CARRY}
 def test_every_stage_takes_exactly_what_the_script_says(kind, monkeypatch):
     times_ns = stage_times_ns(serve(SETTINGS[kind], BASE_NS, monkeypatch))
     expected = BASE_NS | dict.fromkeys(ABSENT[kind], 0)
+    for stage, shown in SHOWN_AS[kind].items():
+        expected |= {shown: expected[stage], stage: 0}
     assert times_ns == expected | {"total": sum(expected.values())}
 
 
@@ -324,7 +328,7 @@ def test_a_delay_in_one_stage_moves_that_stage_and_only_that_one(kind, stage, mo
     before = stage_times_ns(serve(SETTINGS[kind], BASE_NS, monkeypatch))
     after = stage_times_ns(serve(SETTINGS[kind], BASE_NS | {stage: BASE_NS[stage] + PLANTED_NS}, monkeypatch))
     moved = {name: after[name] - before[name] for name in before if after[name] != before[name]}
-    assert moved == {stage: PLANTED_NS, "total": PLANTED_NS}
+    assert moved == {SHOWN_AS[kind].get(stage, stage): PLANTED_NS, "total": PLANTED_NS}
 
 
 def test_the_preprocess_of_its_mates_is_batch_wait_for_the_request_that_joined_first(monkeypatch):
