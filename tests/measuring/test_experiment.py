@@ -13,9 +13,8 @@ from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.archive.folder import verify_run
 from perfkit.measuring.archive.format import TABLES
 from perfkit.measuring.collectors.collector import Recording, SeriesRow
-from perfkit.measuring.experiment import certify, instruments, measure, open_run, record, save, series_table
-from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
-from perfkit.measuring.phase import Plan, find_payloads
+from perfkit.measuring.experiment import instruments, measure, open_run, series_table
+from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.service import attach, launch
 from perfkit.records import HANDOVER_INSTANTS, INSTANTS, STAGES
 
@@ -128,12 +127,6 @@ def test_a_run_is_read_back_as_it_was(run):
     pd.testing.assert_frame_equal(again.table("batches"), run.table("batches"))
 
 
-def test_runs_go_to_a_folder_of_their_own_below_the_working_folder(server, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ours = measure(server, LOAD, 0.1)
-    assert os.listdir(tmp_path / "perfkit-runs") == [ours.folder.name]
-
-
 def test_a_foreign_service_gets_client_figures_and_nothing_is_invented_for_the_rest(foreign, payloads, tmp_path):
     run = measure(attach(f"{foreign.url}/any/path"), dataclasses.replace(LOAD, payloads=payloads), 0.3, tmp_path)
     point = run.point
@@ -150,8 +143,12 @@ def test_a_foreign_service_gets_client_figures_and_nothing_is_invented_for_the_r
     assert run.stored.logs == ()
 
 
-def test_an_attached_perfkit_server_is_somebody_elses_service_too(server, payloads, tmp_path):
-    run = measure(attach(server.url), dataclasses.replace(LOAD, payloads=payloads), 0.2, tmp_path)
+def test_an_attached_perfkit_server_is_somebody_elses_too_and_runs_go_below_the_working_folder(
+    server, payloads, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    run = measure(attach(server.url), dataclasses.replace(LOAD, payloads=payloads), 0.1)
+    assert os.listdir(tmp_path / "perfkit-runs") == [run.folder.name]
     assert set(run.table("requests")["end_state"]) == {"ok"}
     assert run.table("requests")["accepted_ns"].isna().all()
 
@@ -214,29 +211,9 @@ def test_settings_that_were_changed_meanwhile_are_noted(tmp_path):
     assert note in run.stored.manifest.notes
 
 
-def test_an_open_loop_says_so_in_its_point(server, tmp_path):
-    run = measure(server, OpenLoop(rate_rps=200.0, arrivals="constant"), 0.3, tmp_path)
-    assert (run.point["load"]["loop"], run.point["load"]["rate_rps"]) == ("open", 200.0)
-    assert run.table("requests")["scheduled_ns"].sort_values().diff().dropna().nunique() <= 2  # rounding
-
-
-def test_a_simulated_run_is_labelled_in_manifest_and_point(tmp_path):
-    with launch(model="simulated:s001-a10") as service:
-        run = measure(service, ClosedLoop(concurrency=4), 0.3, tmp_path)
-    assert (run.point["simulated"], run.stored.manifest.simulated) == (True, True)
-
-
 def test_a_service_is_watched_by_what_its_kind_allows(server, foreign):
     assert [collector.name for collector in instruments(server)] == ["system", "gil-waits"]
     assert [collector.name for collector in instruments(attach(foreign.url))] == ["system"]
-
-
-def test_the_same_contents_can_be_certified_as_a_point_of_a_scan(server, tmp_path):
-    plan = Plan(load=LOAD, seconds=0.1, payloads=find_payloads(server, LOAD), round_index=0)
-    contents = certify(record(server, plan, []), {"workers": 1})
-    assert contents.manifest.certificate["varied"] == {"workers": 1}
-    run = save(contents, tmp_path)
-    assert (run.point["varied"], run.folder.parent) == ({"workers": 1}, tmp_path)
 
 
 def test_series_of_all_collectors_are_one_table_also_when_there_are_none():

@@ -144,18 +144,17 @@ def test_settings_that_need_a_restart_are_varied_too_and_simulated_points_are_la
 
 
 def test_the_load_of_a_foreign_service_is_scanned(foreign, payloads, tmp_path):
-    plan = plan_of(load=ClosedLoop(payloads=payloads), settings=None, concurrency=(1, 2))
+    plan = plan_of(load=ClosedLoop(payloads=payloads), settings=None, concurrency=(2,))
     result = run_scan(plan, Given(attach(foreign.url)), tmp_path / "scan")
-    assert [point["load"]["concurrency"] for point in result.points] == [1, 2]
-    assert [point["settings"] for point in result.points] == [{}, {}]
+    assert [(point["load"]["concurrency"], point["settings"]) for point in result.points] == [(2, {})]
 
 
 def test_from_python_a_setting_of_a_running_service_is_scanned_and_put_back(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = server.settings
-    result = scan(server, "workers", [3, 2], load=OpenLoop(rate_rps=100.0), seconds=0.2)
+    result = scan(server, "workers", [3], load=OpenLoop(rate_rps=100.0), seconds=0.2)
     assert server.settings == before
-    assert [point["varied"] for point in result.points] == [{"workers": 3}, {"workers": 2}]
+    assert [point["varied"] for point in result.points] == [{"workers": 3}]
     assert result.folder.parent == tmp_path.relative_to(tmp_path) / "perfkit-runs"
 
 
@@ -176,22 +175,15 @@ def saved_requests(folder):
     return {part.name: pd.read_parquet(part / "requests.parquet")["scheduled_ns"].to_list() for part in parts}
 
 
-def test_an_interrupted_scan_goes_on_where_it_was_and_measures_nothing_twice(server, tmp_path):
-    plan, folder = plan_of(settings=server.settings, workers=(1, 2), rounds=2), tmp_path / "scan"
+def test_an_interrupted_scan_goes_on_where_it_was_and_measures_nothing_twice(quick, tmp_path):
+    plan, folder = plan_of(workers=(1, 2), rounds=2), tmp_path / "scan"
     with pytest.raises(KeyboardInterrupt):
-        run_scan(plan, Given(server), folder, Interruption(2))
+        run_scan(plan, quick, folder, Interruption(2))
     finished = saved_requests(folder)
     assert len(finished) == 2
     seen = []
-    result = run_scan(plan, Given(server), folder, seen.append, resume=True)
+    run_scan(plan, quick, folder, seen.append, resume=True)
     assert [progress.part for progress in seen if progress.live is None] == [2, 3]
-    pooled = {
-        f"{number:03d}-{index:03d}": part["scheduled_ns"].to_list()
-        for index in range(2)
-        for number, part in result.run(index).table("requests").groupby("round")
-    }
-    assert finished.items() <= pooled.items()
-    assert len(pooled) == 4
     assert load_scan(folder).header.resumes == 1
     assert load_scan(folder).header.plan == plan.to_json()
 

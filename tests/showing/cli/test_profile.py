@@ -4,40 +4,31 @@ from pathlib import Path
 
 import pytest
 
+from perfkit.measuring import profile
 from perfkit.measuring.collectors.pyspy import MODES
+from perfkit.measuring.experiment import open_run
 
 QUICK = ("profile", "--model", "noop", "--concurrency", "2", "--seconds", "0.3")
 
 
-def profiled(perfkit, *words):
-    ended = perfkit(*QUICK, *words)
+def test_scripts_get_the_top_frames_of_each_kind_and_people_a_table_and_the_cost_of_looking(perfkit, monkeypatch):
+    ended = perfkit(*QUICK, "--json", "--out", "mine")
     if "permission denied" in ended.err:
         pytest.skip(ended.err)
-    return ended
-
-
-def test_json_lists_the_top_frames_of_each_kind_and_the_page_lies_in_the_folder(perfkit):
-    ended = profiled(perfkit, "--json")
     document = ended.document
     assert (ended.code, ended.err) == (0, "")
     assert list(document)[:2] == ["schema", "simulated"]
     assert sorted(document["top_frames"]) == sorted(MODES)
-    frames = document["top_frames"]["idle"]
-    assert all(set(frame) == {"name", "self_count", "total_count", "self_ratio", "total_ratio"} for frame in frames)
-    page = Path(document["folder"]) / "report.html"
-    assert "perfkit run: noop" in page.read_text()
+    names = {"name", "self_count", "total_count", "self_ratio", "total_ratio"}
+    assert all(set(frame) == names for frame in document["top_frames"]["idle"])
+    folder = Path(document["folder"])
+    assert folder.parent == Path("mine")
+    assert "perfkit run: noop" in (folder / "report.html").read_text()
 
-
-def test_a_person_gets_a_table_for_each_kind_and_the_cost_of_looking(perfkit):
-    ended = profiled(perfkit, "--out", "mine")
-    assert (ended.code, ended.err) == (0, "")
-    for title in (
-        "running threads (default) · ",
-        "threads that hold the GIL (gil) · ",
-        "all threads, waiting ones too",
-    ):
-        assert title in ended.out
-    assert ended.out.count(" of CPU in ") == len(MODES)
-    place = ended.out.splitlines()[-1].removeprefix("flame graph: ")
-    assert Path(place).is_file()
-    assert Path(place).parts[0] == "mine"
+    monkeypatch.setattr(profile, "profile", lambda *_: open_run(folder))  # once more, for people
+    told = perfkit(*QUICK)
+    assert (told.code, told.err) == (0, "")
+    for title in ("running threads (default) · ", "threads that hold the GIL (gil) · ", "all threads, waiting ones "):
+        assert title in told.out
+    assert told.out.count(" of CPU in ") == len(MODES)
+    assert told.out.splitlines()[-1] == f"flame graph: {folder / 'report.html'}"

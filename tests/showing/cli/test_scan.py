@@ -54,11 +54,11 @@ def test_the_real_model_is_scanned_and_batches_of_mixed_lengths_show_their_paddi
 
 def test_an_open_loop_with_settings_from_a_file_and_from_flags(perfkit, tmp_path):
     (tmp_path / "server.toml").write_text('model = "noop"\nworkers = 3\n[batch]\nmax_size = 2\n')
-    words = ("scan", "--settings", "server.toml", "--set", "workers=2", "--vary", "batch.max_delay_s=0,0.001")
+    words = ("scan", "--settings", "server.toml", "--set", "workers=2", "--vary", "batch.max_delay_s=0.001")
     points = perfkit(*words, "--rate", "100", "--set", "load.arrivals=constant", *QUICK, "--json").points
     settings = [point["settings"] for point in points]
     assert {(one["model"], one["workers"], one["batch"]["max_size"]) for one in settings} == {("noop", 2, 2)}
-    assert [one["batch"]["max_delay_s"] for one in settings] == [0.0, 0.001]
+    assert [one["batch"]["max_delay_s"] for one in settings] == [0.001]
     loads = [point["load"] for point in points]
     assert {(load["loop"], load["rate_rps"], load["arrivals"]) for load in loads} == {("open", 100.0, "constant")}
 
