@@ -11,7 +11,7 @@ from perfkit.measuring.analysis.usable import Document, interval_of, rate_of, us
 
 Basis = Literal["p99", "p95"]
 _PRICES = ("takes more workers", "takes larger batches", "takes more users", "answers later")
-MOST_TIE_LOSS_RATIO = 0.10  # MEASUREMENT.md amendment 6: less than this does not matter
+MOST_TIE_LOSS_RATIO = 0.10  # judgement: less than this does not matter, as for a step of the latency
 
 
 def choose_best(points: Iterable[Point | Document], p99_s: float | None = None) -> dict[str, Any] | None:

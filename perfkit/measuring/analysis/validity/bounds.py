@@ -1,6 +1,6 @@
 """Does any figure exceed what is possible? Then an instrument lies.
 
-D = busy time / completions of the same run (MEASUREMENT.md amendment 9): X <= N / (D + Z), a worker's
+D = busy time / completions of the same run (Denning and Buzen 1978): X <= N / (D + Z), a worker's
 device work fits into the time there was, and the server's CPU into the cores.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
 TOLERANCE = 0.03
-ORIGIN = "MEASUREMENT.md amendment 9: tolerance 3 %"
+ORIGIN = "operational laws, Denning and Buzen 1978; tolerance 3 % by judgement"
 _OWN_WORK = (
     ("accepted", "parsed"),
     ("preprocess_started", "preprocess_ended"),
