@@ -54,7 +54,7 @@ class Interval:
     high: float | None
 
     def to_json(self) -> dict[str, float | None]:
-        """As the contract spells it."""
+        """As `--json` prints it."""
         return {"value": self.value, "low": self.low, "high": self.high}
 
     def overlaps(self, other: Interval) -> bool:

@@ -1,4 +1,4 @@
-"""How far can a run be trusted? Four grades, each with its reasons (MEASUREMENT.md amendment 1)."""
+"""How far can a run be trusted? Four grades, each with its reasons."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Label = Literal["sound", "short", "unsteady", "void"]
 PROFILED = "a profiler was attached; a profiled phase never counts as a measurement"
+MOVED = "settings were changed while the run went on; its figures belong to no single setting"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,10 @@ def grade(failures: Sequence[str], problems: Sequence[str], shortfalls: Sequence
     return Grade(label=label, reasons=(*failures, *problems, *shortfalls))
 
 
-def describe_failures(checks: Sequence[Check], profiled: bool, answered: int) -> tuple[str, ...]:
-    """What makes a run void, one line a reason."""
+def describe_failures(checks: Sequence[Check], disturbances: Sequence[str], answered: int) -> tuple[str, ...]:
+    """What makes a run void, one line a reason; `disturbances` are what is known from elsewhere."""
     failures = [f"{check.name}: {check.reason}" for check in checks if check.passed is False]
-    if profiled:
-        failures.append(PROFILED)
+    failures += disturbances
     if answered == 0:
         failures.append("no request was answered inside a measured window")
     return tuple(failures)

@@ -65,7 +65,7 @@ class Point:
         return self.grade.label != "void"
 
     def to_json(self) -> dict[str, Any]:
-        """As the contract spells it."""
+        """As `--json` prints it."""
         same = ("requests", "error_ratio", "batch_fill_ratio", "padding_ratio", "in_flight_mean", "queue_depth_mean")
         more = ("wake_lag_s", "little_residual_ratio", "cpu_cores_used", "throughput_method", "trend")
         return {

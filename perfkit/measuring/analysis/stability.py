@@ -1,6 +1,7 @@
 """Do three windows of a run agree on throughput, P50 and P99?
 
-MEASUREMENT.md amendment 5: max / min at most 1.10 on throughput and P50; the P99 intervals must overlap.
+The rule of NVIDIA's perf_analyzer, max / min of three windows at most 1.10, on throughput and P50; the P99
+intervals must overlap instead (own trials: of steady runs with 662 requests two thirds exceed 1.10 on P99).
 A window of few requests strays over 10 % by chance, so a ratio counts against the run only when the
 intervals of the extreme windows are apart as well.
 """
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
     from perfkit.measuring.analysis.measured import Measured
 
-WINDOWS = 3  # MEASUREMENT.md A6
-MOST_SPREAD = 1.10  # MEASUREMENT.md A6
+WINDOWS = 3  # as in perf_analyzer
+MOST_SPREAD = 1.10  # as in perf_analyzer
 CONFIDENCE = 0.99  # of each window's interval: three quantities times three pairs are compared
 _LEAST_REQUESTS = 20  # a window of fewer has no interval to speak of
 
@@ -83,7 +84,7 @@ def _inverse(interval: Interval) -> Interval:
 
 
 def _open_rates(measured: Measured) -> list[Interval]:
-    per_window = 7  # slices; three times seven are about the 20 blocks of A3
+    per_window = 7  # slices; three times seven are about the 20 blocks of a quantile's interval
     rates = slice_rates(measured.windows, measured.replies_ns, WINDOWS * per_window)
     return [mean_interval(part, CONFIDENCE) for part in np.array_split(rates, WINDOWS)]
 

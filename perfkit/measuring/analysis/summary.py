@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfkit.measuring.analysis.blocks import Interval
-from perfkit.measuring.analysis.grading import Grade, describe_failures, describe_shortfalls, grade
+from perfkit.measuring.analysis.grading import (
+    MOVED,
+    PROFILED,
+    Grade,
+    describe_failures,
+    describe_shortfalls,
+    grade,
+)
 from perfkit.measuring.analysis.latency import Quantile, at_probability, quantile
 from perfkit.measuring.analysis.ledger import fill_ratio, padding_ratio, stage_means, stage_table
 from perfkit.measuring.analysis.measured import Measured, measure_windows
@@ -70,6 +77,10 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
     return _withheld(point)
 
 
+def _disturbances(run: RunData) -> list[str]:
+    return [text for text, happened in ((PROFILED, run.profiled), (MOVED, run.settings_moved)) if happened]
+
+
 def _quantiles(seconds: Floats, measured: Measured) -> dict[str, Quantile]:
     return {name: quantile(seconds, measured.sizes, p, measured.seconds) for name, p in QUANTILES.items()}
 
@@ -86,7 +97,7 @@ def _grade(run: RunData, measured: Measured, seen: tuple[tuple[Check, ...], Stea
     checks, steadiness, latency = seen
     overload = find_overload(run, measured)
     return grade(
-        describe_failures(checks, run.profiled, measured.replies),
+        describe_failures(checks, _disturbances(run), measured.replies),
         (*([overload] if overload else []), *describe_problems(steadiness)),
         describe_shortfalls(latency, steadiness.warmup_ended is not None),
     )
@@ -128,7 +139,7 @@ def _round_summaries(measured: Measured) -> tuple[RoundSummary, ...]:
 
 
 def _withheld(point: Point) -> Point:
-    """No result from a void run, no steady-state P99 from an unsteady one (MEASUREMENT.md amendment 1)."""
+    """No result from a void run, no steady-state P99 from an unsteady one."""
     if point.grade.label == "void":
         nothing = Interval(value=None, low=None, high=None)
         return dataclasses.replace(

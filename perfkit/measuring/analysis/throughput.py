@@ -23,7 +23,7 @@ from perfkit.measuring.analysis.blocks import (
 from perfkit.measuring.analysis.measured import Measured
 from perfkit.measuring.analysis.warmup import Window
 
-BLOCKS = 20  # as for quantiles, MEASUREMENT.md A3 (ii)
+BLOCKS = 20  # as for quantiles
 CLOSED_METHOD = "replies over time; interval of N / (R + Z) from 20 contiguous blocks"
 OPEN_METHOD = "replies over time; Student's interval over 20 time slices"
 

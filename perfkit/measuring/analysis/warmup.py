@@ -1,6 +1,6 @@
 """Where does the warm-up of each round end, and which span of it counts as measured?
 
-MSER-5 (MEASUREMENT.md A5): of the means of five latencies each, drop the first d so that the standard
+MSER-5 (White 1997): of the means of five latencies each, drop the first d so that the standard
 error of the rest is least. A minimum at the far end of the allowed range means that the round was too
 short to see the end of its warm-up. No fixed time is dropped.
 """

@@ -3,7 +3,8 @@
 A thread sleeps one millisecond, over and over, and notes by how much it overslept. To come back it
 needs a core and then the GIL; the kernel tells how long it waited for a core (its own run-queue
 time), and the rest is the wait for the GIL plus the timer's slack of about 0.06 ms. Judge by the
-90th percentile of at least 100 samples (MEASUREMENT.md A14). Standard library only:
+90th percentile of at least 100 samples: own trials found the median unstable when a call into C keeps
+the GIL. Standard library only:
 
     with GilSleeper() as sleeper:
         serve()

@@ -29,7 +29,7 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code of CONTRACT."""
+    """Run the command line; returns the exit code: 0, 130 after an interruption, else that of the error's kind."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _interrupt)  # end as on Ctrl-C: what runs is closed, what is measured is kept
     try:

@@ -13,7 +13,7 @@ from perfkit.records import EndState
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
-ORIGIN = "MEASUREMENT.md A7: conservation is exact"
+ORIGIN = "by definition: what came in has ended or is in flight, exactly"
 _ENDED = tuple(state.label for state in EndState if state is not EndState.OPEN)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
 MOST_STOLEN = 0.05
-ORIGIN = "MEASUREMENT.md amendment 1: void only when steal exceeds 5 %"
+ORIGIN = "judgement: stolen time is recorded, and voids a run above 5 %"
 
 
 def check_steal(run: RunData, measured: Measured) -> Check:

@@ -1,7 +1,7 @@
 """Do the counts in flight agree with the times spent? Little's law and the interactive law.
 
 Little: L, the time integral of a gauge that the server keeps apart from its ledger, against X W, the
-server-side latencies clipped to the span between the readings (MEASUREMENT.md amendment 8).
+server-side latencies clipped to the span between the readings.
 Interactive law: in a closed loop of N users R = N / X - Z, with R clipped to the window likewise.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
 MOST_RESIDUAL = 0.02
-LITTLE_ORIGIN = "MEASUREMENT.md amendment 8: 2 %, or N / n when that is more"
-LAW_ORIGIN = "MEASUREMENT.md A7: interactive law within 2 %"
-GAUGE_ORIGIN = "MEASUREMENT.md amendment 1: a stale gauge voids the run"
+LITTLE_ORIGIN = "Little 1961; within 2 %, or N / n when that is more: what the window's edges can hide"
+LAW_ORIGIN = "interactive response time law, Denning and Buzen 1978; within 2 %"
+GAUGE_ORIGIN = "by definition: a gauge that stands still measures nothing"
 
 
 def check_gauge(run: RunData) -> Check:

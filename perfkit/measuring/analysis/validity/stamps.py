@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.measured import Measured
     from perfkit.measuring.analysis.rundata import RunData
 
-ORDER_ORIGIN = "DESIGN.md ledger: the instants are always in this order"
+ORDER_ORIGIN = "by definition: the instants are always in this order"
 MOST_SUM_ERROR = 0.01
-SUM_ORIGIN = "MEASUREMENT.md A7: stage sum within 1 %"
+SUM_ORIGIN = "judgement: stages tile the latency, so that their means add up to it within 1 %"
 MOST_MIDDLEWARE_ERROR_S = 100e-6
 MIDDLEWARE_ORIGIN = (
     "1 % as for the stage sum, or 100 µs for the event loop's hand-over between the two clocks (judgement)"
@@ -47,7 +47,7 @@ def check_clock_order(run: RunData) -> Check:
 
 def check_stamps_present(run: RunData) -> Check:
     """A served request has all the stamps that served requests have: the path is the same for all in a run."""
-    name, origin = "stamps present", "DESIGN.md ledger: a dropped stamp voids the run"
+    name, origin = "stamps present", "by definition: a dropped stamp voids the run"
     served = run.requests[(run.requests["end_state"] == OK).to_numpy(dtype=bool) & has_server_half(run.requests)]
     if not len(served):
         return not_judged(name, 0, origin, "no server ledger")
