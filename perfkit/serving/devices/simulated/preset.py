@@ -25,7 +25,6 @@ H2D = "h2d"
 D2H = "d2h"
 HOST = "host"
 DELAY = "delay"
-ENGINES = (COMPUTE, H2D, D2H, HOST, DELAY)
 ROW_KINDS = ("fitted", "predicted")
 
 
@@ -111,7 +110,7 @@ class DeviceParts(Checked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedRow(Checked):
+class TableRow(Checked):
     """One row of a published table, and whether the preset was fitted to it or predicts it."""
 
     concurrency: int = field(1, "requests in flight", low=1)
@@ -128,7 +127,7 @@ class Preset:
     source: str
     service: ServiceParts
     device: DeviceParts
-    seed_rows: tuple[SeedRow, ...] = ()
+    table_rows: tuple[TableRow, ...] = ()
     server_defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def compute_step(self, size: int) -> Step:
@@ -194,14 +193,14 @@ def read_preset(path: Path) -> Preset:
 
 
 def _from_nested(name: str, values: dict[str, Any]) -> Preset:
-    unknown = sorted(set(values) - {"source", "service", "device", "seed_rows", "server"})
+    unknown = sorted(set(values) - {"source", "service", "device", "table_rows", "server"})
     if unknown:
-        raise ConfigError(f"unknown entry {unknown[0]}; known: source, service, device, seed_rows, server")
+        raise ConfigError(f"unknown entry {unknown[0]}; known: source, service, device, table_rows, server")
     return Preset(
         name=name,
         source=values.get("source", ""),
         service=fields.from_nested(ServiceParts, values.get("service", {}), "service."),
         device=fields.from_nested(DeviceParts, values.get("device", {}), "device."),
-        seed_rows=tuple(fields.from_nested(SeedRow, row, "seed_rows.") for row in values.get("seed_rows", [])),
+        table_rows=tuple(fields.from_nested(TableRow, row, "table_rows.") for row in values.get("table_rows", [])),
         server_defaults=values.get("server", {}),
     )

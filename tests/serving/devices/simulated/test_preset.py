@@ -27,7 +27,7 @@ def test_a_preset_says_where_it_comes_from_and_its_server_settings_are_valid(nam
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_at_most_two_rows_of_a_published_table_were_fitted(name):
-    assert sum(row.kind == "fitted" for row in load_preset(name).seed_rows) <= 2
+    assert sum(row.kind == "fitted" for row in load_preset(name).table_rows) <= 2
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_at_most_two_rows_of_a_published_table_were_fitted(name):
         ("[device]\nalpha_ms = 3\n", "unknown setting device.alpha_ms"),
         ("[device]\nalpha_s = -1.0\n", "alpha_s is -1.0; it takes a number from 0 to 60"),
         ('[service]\nlock_policy = "lifo"\n', "lock_policy is 'lifo'; it takes one of fifo, random"),
-        ('[[seed_rows]]\nkind = "measured"\n', "kind is 'measured'; it takes one of fitted, predicted"),
+        ('[[table_rows]]\nkind = "measured"\n', "kind is 'measured'; it takes one of fitted, predicted"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_reason(tmp_path, text, complaint):
@@ -71,6 +71,6 @@ def test_only_lock_work_grows_with_the_requests_in_flight_and_only_beyond_the_li
     ]
 
 
-def test_full_batches_of_seed_001_are_limited_by_the_device():
+def test_full_batches_on_the_a10_are_limited_by_the_device():
     device = load_preset("s001-a10").device
     assert [size / device.compute_s(size) for size in (1, 8)] == pytest.approx([1000.0, 1333.0], rel=1e-3)

@@ -51,7 +51,7 @@ def textcls_run(customers, policy, requests=20_000):
 
 
 @pytest.mark.parametrize("customers", THREADS)
-def test_seed_003_agrees_with_exact_mean_value_analysis(customers):
+def test_the_thread_table_agrees_with_exact_mean_value_analysis(customers):
     run = threads_run(customers)
     (host_s, device_s), delay_s = network(load_preset("s003-threads"))
     exact_rps = mean_value_analysis((host_s, device_s), delay_s, customers)
@@ -67,36 +67,36 @@ def test_every_request_of_a_closed_loop_is_accounted_for_by_littles_law(customer
     assert run.throughput_rps * run.mean_latency_s == pytest.approx(customers, rel=0.01)
 
 
-@pytest.mark.parametrize("row", load_preset("s003-threads").seed_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
-def test_seed_003_throughput_lies_within_a_tenth_of_the_table(row):
+@pytest.mark.parametrize("row", load_preset("s003-threads").table_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
+def test_the_thread_tables_throughput_lies_within_a_tenth_of_the_table(row):
     assert threads_run(row.concurrency).throughput_rps == pytest.approx(row.throughput_rps, rel=0.1)
 
 
-@pytest.mark.parametrize("row", load_preset("s002-textcls").seed_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
-def test_seed_002_throughput_lies_within_a_tenth_of_the_table(row):
+@pytest.mark.parametrize("row", load_preset("s002-textcls").table_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
+def test_the_text_services_throughput_lies_within_a_tenth_of_the_table(row):
     assert textcls_run(row.concurrency, RANDOM).throughput_rps == pytest.approx(row.throughput_rps, rel=0.1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", load_preset("s002-textcls").seed_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
-def test_seed_002_throughput_holds_with_a_hundred_thousand_requests(row):
+@pytest.mark.parametrize("row", load_preset("s002-textcls").table_rows, ids=lambda row: f"{row.concurrency}-{row.kind}")
+def test_the_text_services_throughput_holds_with_a_hundred_thousand_requests(row):
     run = textcls_run(row.concurrency, RANDOM, REQUESTS)
     assert run.throughput_rps == pytest.approx(row.throughput_rps, rel=0.1)
 
 
-def test_who_gets_the_lock_next_changes_the_tail_of_seed_002_but_not_its_throughput():
+def test_who_gets_the_lock_next_changes_the_text_services_tail_but_not_its_throughput():
     fifo, unfair = textcls_run(40, FIFO), textcls_run(40, RANDOM)
     assert unfair.throughput_rps == pytest.approx(fifo.throughput_rps, rel=0.02)
     assert unfair.latency_s(0.99) > 3 * fifo.latency_s(0.99)
 
 
-def test_only_a_lock_without_order_comes_near_the_p99_of_seed_002():
+def test_only_a_lock_without_order_comes_near_the_text_services_p99():
     """Published 0.155, 0.24, 0.68, 3.8, 9.0 s. The two crowded rows separate the policies.
 
     At concurrency 5 and 10 the lock without order overstates the tail (0.38 and 1.2 s): the shape
     agrees, not every figure.
     """
-    published_s = {row.concurrency: row.p99_s for row in load_preset("s002-textcls").seed_rows}
+    published_s = {row.concurrency: row.p99_s for row in load_preset("s002-textcls").table_rows}
     unfair = {n: textcls_run(n, RANDOM).latency_s(0.99) / published_s[n] for n in TEXTCLS_ROWS}
     fifo = {n: textcls_run(n, FIFO).latency_s(0.99) / published_s[n] for n in (20, 40)}
     assert all(0.75 < unfair[n] < 1.1 for n in (20, 40))
@@ -118,7 +118,7 @@ def test_requests_beyond_the_workers_wait_for_one():
     assert run.latency_s(0.0) == pytest.approx(0.12, rel=1e-3)
 
 
-def test_without_batches_seed_001_is_limited_by_the_host_work_of_its_calls():
+def test_without_batches_the_a10_is_limited_by_the_host_work_of_its_calls():
     run = run_closed(load_preset("s001-a10"), customers=64, workers=64, requests=10_000)
     assert run.throughput_rps == pytest.approx(300, rel=0.01)
     assert run.busy_ratio[COMPUTE] == pytest.approx(0.30, rel=0.02)
