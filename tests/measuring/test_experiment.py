@@ -19,7 +19,7 @@ from perfkit.measuring.service import attach, launch
 from perfkit.records import HANDOVER_INSTANTS, INSTANTS, STAGES
 
 LOAD = ClosedLoop(concurrency=2)
-CONTRACT_FIELDS = {
+PROMISED_FIELDS = {
     "simulated",
     "settings",
     "varied",
@@ -59,7 +59,7 @@ def run(server, tmp_path_factory):
     return measure(server, LOAD, 0.3, tmp_path_factory.mktemp("runs"))
 
 
-def test_the_folder_holds_what_the_contract_says_byte_for_byte(run):
+def test_the_folder_holds_the_promised_files_byte_for_byte(run):
     assert sorted(os.listdir(run.folder)) == [
         "batches.parquet",
         "logs",
@@ -86,9 +86,9 @@ def test_the_manifest_knows_settings_load_environment_and_certificate(run, serve
     assert manifest["id"] == run.folder.name
 
 
-def test_the_point_has_exactly_the_fields_of_the_contract(run):
+def test_the_point_has_exactly_the_promised_fields(run):
     point = run.point
-    assert set(point) == CONTRACT_FIELDS | FURTHER_FIELDS
+    assert set(point) == PROMISED_FIELDS | FURTHER_FIELDS
     assert set(point["throughput_rps"]) == {"value", "low", "high"}
     assert list(point["latency_s"]) == ["p50", "p95", "p99"]
     assert all(set(one) == {"value", "low", "high", "n", "n_eff", "needs_s"} for one in point["latency_s"].values())

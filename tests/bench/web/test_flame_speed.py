@@ -1,4 +1,4 @@
-"""How fast does the flame graph draw 20,000 and 100,000 nodes, zoom and search? The issue's limit: 0.5 s for 20,000."""
+"""How fast does the flame graph draw 20,000 and 100,000 nodes, zoom and search? The limit: 0.5 s for 20,000."""
 
 import shutil
 import statistics

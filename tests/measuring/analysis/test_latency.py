@@ -107,5 +107,5 @@ def test_an_observed_value_is_taken_for_each_probability():
     assert [at_probability(ordered, p) for p in (0.0, 0.5, 0.95, 1.0)] == [1.0, 10.0, 19.0, 20.0]
 
 
-def test_json_has_exactly_the_fields_of_the_contract():
+def test_json_has_exactly_the_promised_fields():
     assert set(NO_QUANTILE.to_json()) == {"value", "low", "high", "n", "n_eff", "needs_s"}

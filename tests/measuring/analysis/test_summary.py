@@ -10,7 +10,7 @@ from perfkit.measuring.analysis.grading import PROFILED
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.records import INSTANTS, STAGES
 
-CONTRACT = {
+PROMISED_FIELDS = {
     *(
         "settings",
         "varied",
@@ -51,9 +51,9 @@ def test_a_long_steady_run_is_sound_and_near_the_truth(long_run):
     assert point.varied == {"workers": 2}
 
 
-def test_json_holds_every_field_of_the_contract_and_nothing_that_json_cannot(long_run):
+def test_json_holds_every_promised_field_and_nothing_that_json_cannot(long_run):
     document = summarise(long_run).to_json()
-    assert set(document) >= CONTRACT | {"simulated", "rounds", "error_ratio", "checks", "service_latency_s"}
+    assert set(document) >= PROMISED_FIELDS | {"simulated", "rounds", "error_ratio", "checks", "service_latency_s"}
     assert set(document["throughput_rps"]) == {"value", "low", "high"}
     assert set(document["latency_s"]) == {"p50", "p95", "p99"}
     assert tuple(document["stages_s"]) == STAGES

@@ -37,7 +37,7 @@ def test_a_saved_run_comes_back_whole(tmp_path, planted):
     assert verify_run(run.path) == []
 
 
-def test_the_folder_holds_exactly_the_files_of_the_contract_and_the_manifest_names_them(tmp_path, planted):
+def test_the_folder_holds_exactly_the_promised_files_and_the_manifest_names_them(tmp_path, planted):
     run = save_run(tmp_path / "run-1", planted())
     found = sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
     document = json.loads((run / MANIFEST_NAME).read_text())

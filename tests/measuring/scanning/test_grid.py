@@ -104,7 +104,7 @@ def test_a_point_is_had_by_the_value_of_the_varied_setting(scanned):
         scanned[3]
 
 
-def test_the_document_of_a_scan_is_the_contracts(scanned):
+def test_the_document_of_a_scan_has_the_promised_fields(scanned):
     document = scanned.to_json()
     assert set(document) == {"schema", "simulated", "points", "knee", "best", "folder"}
     assert list(document)[:2] == ["schema", "simulated"]

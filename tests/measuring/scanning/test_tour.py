@@ -22,7 +22,7 @@ def cells(plan, indices):
     return [(point.settings.workers, point.settings.batch.max_size, point.load.payloads) for point in points]
 
 
-def test_the_issue_asks_for_these_numbers():
+def test_the_whole_demo_covers_these_workers_and_batches():
     assert (WORKERS, BATCH_SIZES, IN_FLIGHT) == ((1, 2, 4, 8), (1, 2, 4, 8, 16), 32)
 
 

@@ -166,7 +166,7 @@ def test_a_request_whose_client_has_left_goes_no_further_than_where_it_is(
 
 
 def test_a_poisoned_request_costs_few_further_calls(pipeline_of, eventually, finished):
-    """RELIABILITY R8: at most 2 ceil(log2 B) calls beyond the first per poison."""
+    """At most 2 ceil(log2 B) calls beyond the first per poison."""
     calls = []
 
     class Watched(Doubling):

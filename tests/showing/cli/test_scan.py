@@ -9,7 +9,7 @@ from perfkit.measuring.scanning.grid import open_scan_results
 QUICK = ("--seconds", "0.1", "--rounds", "1")
 
 
-def test_json_is_the_contracts_document_and_the_only_thing_printed(perfkit):
+def test_json_is_one_document_and_the_only_thing_printed(perfkit):
     words = ("scan", "--model", "noop", "--vary", "workers=2,1", "--concurrency", "4", *QUICK, "--json")
     ended = perfkit(*words)
     document, points = ended.document, ended.points
