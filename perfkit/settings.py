@@ -133,15 +133,15 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def to_toml(settings: ServerSettings) -> str:
-    """The settings as TOML text that `read_toml` and `from_nested` bring back; absent values are left out."""
+    """The settings as TOML text that `read_toml` and `from_nested` bring back; absent ones become comments."""
     return "\n".join(_toml_lines(fields.to_nested(settings), "")) + "\n"
 
 
 def _toml_lines(values: Mapping[str, Any], prefix: str) -> list[str]:
     lines = [
-        f"{name} = {_toml_value(value)}"
+        f"# {name} is not set" if value is None else f"{name} = {_toml_value(value)}"
         for name, value in values.items()
-        if not isinstance(value, dict) and value is not None
+        if not isinstance(value, dict)
     ]
     for name, value in values.items():
         if isinstance(value, dict):

@@ -84,11 +84,17 @@ def open_run(folder: Path) -> Run:
 def record(service: Service, plan: Plan, collectors: Sequence[Collector], watch: Watch | None = None) -> RunContents:
     """One round as the contents of a run, without a certificate."""
     settings = service.settings
-    stats = service.stats()
     with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
         round_ = run_round(service, plan, collectors, Path(folder), watch)
-        round_.notes.extend(_moved(settings, service.settings))
-        manifest = _manifest(round_, plan, {} if settings is None else fields.to_nested(settings), stats)
+        moved = _moved(settings, service.settings)
+        manifest = dataclasses.replace(
+            _manifest(round_, plan),
+            simulated=service.is_simulated,
+            title=settings.model if settings else "service",
+            settings=fields.to_nested(settings) if settings else {},
+            notes=round_.notes + moved,
+            further={"settings_moved": bool(moved)},
+        )
         return RunContents(
             manifest=manifest,
             tables={"requests": round_.requests, "batches": round_.batches, "series": series_table(round_.recordings)},
@@ -133,10 +139,18 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         settings=manifest.settings or None,
         simulated=manifest.simulated,
         usable_cores=int(manifest.environment["usable_cores"]),
+        core_limit=_core_limit(manifest.environment),
         profiled=profiled,
+        settings_moved=bool(manifest.further.get("settings_moved")),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],
     )
+
+
+def _core_limit(environment: Mapping[str, Any]) -> float:
+    """Cores that the machine gives at most, a quota counted exactly."""
+    affinity, quota = float(environment["affinity_cores"]), environment["quota_cores"]
+    return affinity if quota is None else min(affinity, float(quota))
 
 
 def series_table(recordings: Sequence[Recording]) -> DataFrame:
@@ -149,21 +163,18 @@ def series_table(recordings: Sequence[Recording]) -> DataFrame:
     return table.astype(kinds)
 
 
-def _manifest(round_: Round, plan: Plan, settings: dict[str, Any], stats: dict[str, Any] | None) -> Manifest:
+def _manifest(round_: Round, plan: Plan) -> Manifest:
     created = calendar_now()
     return Manifest(
         id=new_id(created),
         created=created,
-        simulated=bool(stats and stats["simulated"]),
-        title=f"{settings.get('model', 'service')}",
-        settings=settings,
+        simulated=False,
         load=load_to_nested(plan.load),
         environment=fingerprint(),
         rounds=[round_.phase],
         gauges=round_.gauges,
         counters=round_.counters,
         generator_reports=[round_.generator_report],
-        notes=round_.notes,
     )
 
 

@@ -6,6 +6,7 @@ again, and only then the ledger, whose reading costs the server time.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.joining import batch_table, request_table
+from perfkit.measuring.ledgerreader import LedgerReader
 from perfkit.measuring.load.client import start
 from perfkit.measuring.load.loops import Load
 from perfkit.measuring.load.samples import read_samples
@@ -89,39 +91,43 @@ def run_round(
     service: Service, plan: Plan, collectors: Sequence[Collector], folder: Path, watch: Watch | None = None
 ) -> Round:
     """Apply the load once. Raises TargetFailed when the service dies, whatever was recorded being lost with it."""
-    stats = service.stats()
-    started, notes = _start_collectors(service, stats, collectors, folder)
     recordings: list[Recording] = []
-    try:
+    with contextlib.ExitStack() as stops:  # every collector that started is stopped, whatever happens
+        notes = _start_collectors(service, collectors, folder, stops, recordings)
         before = service.stats()
+        ledger = LedgerReader(service, before)
         gauges = [_gauge(before, plan.round_index)] if before else []
-        report = _apply_load(service, plan, folder, gauges, watch)
+        report = _apply_load(service, plan, folder, _Watchers(gauges=gauges, ledger=ledger, watch=watch))
         after = service.stats()
-    finally:
-        recordings = [collector.stop() for collector in started]
     if after:
         gauges.append(_gauge(after, plan.round_index))
-    batches, ledger, lost = _read_ledger(service, before, plan.round_index)
-    requests = request_table(read_samples(folder / "load.samples"), ledger, batches, plan.round_index)
+    rows, batch_rows = ledger.finish()
+    batches = batch_table(batch_rows, plan.round_index)
+    requests = request_table(read_samples(folder / "load.samples"), rows, batches, plan.round_index)
     return Round(
         requests=requests,
         batches=batches,
         recordings=recordings,
         phase={"index": plan.round_index, "started_ns": report["started_ns"], "ended_ns": report["ended_ns"]},
         gauges=gauges,
-        counters=_counters(before, after, lost, ledger, plan.round_index),
+        counters=_counters(before, after, ledger.lost, rows, plan.round_index),
         generator_report={"round": plan.round_index, **report},
         notes=notes + [note for recording in recordings for note in _remarks(recording)],
     )
 
 
 def _start_collectors(
-    service: Service, stats: dict[str, Any] | None, collectors: Sequence[Collector], folder: Path
-) -> tuple[list[Collector], list[str]]:
-    started: list[Collector] = []
+    service: Service,
+    collectors: Sequence[Collector],
+    folder: Path,
+    stops: contextlib.ExitStack,
+    recordings: list[Recording],
+) -> list[str]:
+    """Start what can be; returns why the others are missing. Their recordings come when `stops` unwinds."""
     notes: list[str] = []
+    stats = service.stats()
     if service.pid is None:
-        return [], [f"{collector.name}: not recorded, the service's process is not known" for collector in collectors]
+        return [f"{collector.name}: not recorded, the service's process is not known" for collector in collectors]
     names = {int(thread): name for thread, name in stats["threads"].items()} if stats else None
     for collector in collectors:
         try:
@@ -129,13 +135,24 @@ def _start_collectors(
         except CollectorUnavailable as error:
             notes.append(f"{collector.name}: {error}")
         else:
-            started.append(collector)
-    return started, notes
+            stops.callback(_hand_over, collector, recordings)
+    return notes
 
 
-def _apply_load(
-    service: Service, plan: Plan, folder: Path, gauges: list[dict[str, Any]], watch: Watch | None
-) -> dict[str, Any]:
+def _hand_over(collector: Collector, recordings: list[Recording]) -> None:
+    recordings.append(collector.stop())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Watchers:
+    """Who is told, a few times a second, how the load goes on."""
+
+    gauges: list[dict[str, Any]]
+    ledger: LedgerReader
+    watch: Watch | None
+
+
+def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> dict[str, Any]:
     generator = start(_load_spec(service, plan, folder), folder)
     began_ns = REAL_CLOCK.now_ns()
     try:
@@ -143,12 +160,13 @@ def _apply_load(
             service.check_alive()
             stats = service.stats()
             if stats:
-                gauges.append(_gauge(stats, plan.round_index))
+                watchers.gauges.append(_gauge(stats, plan.round_index))
+                watchers.ledger.read_if_due(stats)
             elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
             progress = Progress(
                 elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
             )
-            if watch is not None and watch(progress) and _can_end(progress):
+            if watchers.watch is not None and watchers.watch(progress) and _can_end(progress):
                 generator.stop()
         return generator.report()
     finally:
@@ -174,21 +192,12 @@ def _load_spec(service: Service, plan: Plan, folder: Path) -> LoadSpec:
         report=folder / "load.report.json",
         cpus=placement.generator_cpus,
         nice=placement.generator_nice,
+        allow_remote=plan.load.allow_remote,
     )
 
 
 def _gauge(stats: dict[str, Any], round_index: int) -> dict[str, Any]:
     return {**stats["gauge"], "queued": stats["queued"], "round": round_index}
-
-
-def _read_ledger(
-    service: Service, before: dict[str, Any] | None, round_index: int
-) -> tuple[pd.DataFrame, Any | None, int]:
-    if before is None or not before["ledger"]["is_stamped"]:
-        return batch_table(None, round_index), None, 0
-    requests = service.ledger("requests", before["ledger"]["requests"])
-    batches = batch_table(service.ledger("batches", before["ledger"]["batches"]), round_index)
-    return batches, requests, int(requests.schema.metadata[b"lost"])
 
 
 def _counters(
@@ -215,7 +224,7 @@ def find_payloads(service: Service, load: Load) -> Path:
         raise ConfigError(
             "no payloads are known for this service; give a file of request bodies, one JSON document a line"
         )
-    return data_path(*stats["payloads"].split("/"))
+    return _payload_file(stats["payloads"])
 
 
 def _payload_file(name: str) -> Path:

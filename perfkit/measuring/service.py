@@ -40,8 +40,11 @@ class Service:
     launched it in any case.
     """
 
-    def __init__(self, url: str, control_url: str | None = None, child: Child | None = None) -> None:
+    def __init__(
+        self, url: str, control_url: str | None = None, child: Child | None = None, *, is_simulated: bool = False
+    ) -> None:
         self.url = url.rstrip("/")
+        self.is_simulated = is_simulated
         self.endpoint = Endpoint(url)
         self.control = Endpoint(control_url) if control_url else None
         self._child = child
@@ -156,6 +159,8 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
     `changes` are settings by name, nested ones as a dict: `launch(model="minilm", workers=4,
     batch={"max_size": 8})`. Raises ConfigError, EnvironmentLacks or TargetFailed with the reason.
     """
+    if settings is not None and changes:
+        raise ConfigError(f"launch got settings and also {', '.join(changes)}; put the changes into the settings")
     settings = settings or settings_for(changes.pop("model", "minilm"), fields.flatten(changes))
     placement = place(settings.model)
     spec = {"settings": fields.to_nested(settings), "cpus": placement.server_cpus}
@@ -176,7 +181,7 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
         process.wait()
         child.forget()
         raise
-    return Service(ready["url"], ready["control_url"], child)
+    return Service(ready["url"], ready["control_url"], child, is_simulated=settings.is_simulated)
 
 
 def _environment() -> dict[str, str]:
@@ -186,9 +191,13 @@ def _environment() -> dict[str, str]:
 
 def attach(url: str) -> Service:
     """A service that already runs, by its URL, perfkit's own or anybody's; raises TargetFailed when nothing answers."""
-    service = Service(url)
-    service.endpoint.probe()
-    return service
+    endpoint = Endpoint(url)
+    endpoint.probe()
+    try:
+        is_simulated = endpoint.get("/stats")["simulated"] is True  # what perfkit's own server says of itself
+    except (PerfkitError, ValueError, LookupError, TypeError):
+        is_simulated = False
+    return Service(url, is_simulated=is_simulated)
 
 
 def _await_ready(child: Child) -> dict[str, Any]:

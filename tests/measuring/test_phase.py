@@ -58,8 +58,11 @@ def test_load_lasts_longer_than_what_is_measured_so_that_a_warmup_fits_in(payloa
     assert plan(payloads, seconds).load_seconds == pytest.approx(load_seconds)
 
 
-def test_a_round_holds_readings_from_before_until_after_its_load(server, payloads, tmp_path, log):
-    round_ = run_round(server, plan(payloads, round_index=3), [Recorder(log)], tmp_path)
+def test_a_round_holds_all_there_is_from_before_until_after_its_load_and_names_what_could_not_be_recorded(
+    server, payloads, tmp_path, log
+):
+    collectors = [Barred(), Recorder(log, missing="it ended early")]
+    round_ = run_round(server, plan(payloads, round_index=3), collectors, tmp_path)
     phase, gauges, counters = round_.phase, round_.gauges, round_.counters[0]
     assert phase["index"] == 3
     assert {reading["round"] for reading in gauges} == {3}
@@ -71,28 +74,12 @@ def test_a_round_holds_readings_from_before_until_after_its_load(server, payload
     assert set(round_.requests["round"]) == set(round_.batches["round"]) == {3}
     assert (round_.generator_report["round"], round_.generator_report["scheduled"]) == (3, len(round_.requests))
     assert log == [("started", server.pid, log[0][2]), "stopped"]
-    assert round_.notes == ["recorder: a remark"]
-
-
-def test_a_collector_that_cannot_run_is_a_note_and_the_round_goes_on(server, payloads, tmp_path, log):
-    collectors = [Barred(), Recorder(log, missing="it ended early")]
-    round_ = run_round(server, plan(payloads), collectors, tmp_path)
+    assert [recording.name for recording in round_.recordings] == ["recorder"]
     assert round_.notes == [
         "barred: it may not run here; ask the owner of the machine",
         "recorder: it ended early",
         "recorder: a remark",
     ]
-    assert [recording.name for recording in round_.recordings] == ["recorder"]
-    assert len(round_.requests) > 0
-
-
-def test_of_a_service_whose_process_is_not_known_nothing_is_collected_and_the_round_says_so(
-    foreign, payloads, tmp_path, log
-):
-    round_ = run_round(attach(foreign.url), plan(payloads), [Recorder(log)], tmp_path)
-    assert log == []
-    assert round_.notes == ["recorder: not recorded, the service's process is not known"]
-    assert (round_.gauges, round_.counters, len(round_.batches)) == ([], [], 0)
 
 
 def test_a_watcher_sees_the_progress_and_may_end_the_load(server, payloads, tmp_path):

@@ -54,7 +54,9 @@ def _basis(usable: Sequence[Document], budget_s: float | None) -> tuple[Basis, s
     needs = [document["latency_s"]["p99"]["needs_s"] for document in unknown]
     longest = max((seconds for seconds in needs if seconds is not None), default=None)
     text = f"P99 is not known at {len(unknown)} of {len(usable)} points"
-    return "p95", f"{text} (it needs up to {units.format_duration(longest)} a point), so P95 stands in for it."
+    text += f" (it needs up to {units.format_duration(longest)} a point), so P95 stands in for it"
+    lacking = sum(not _is_known(document, "p95") for document in usable)
+    return "p95", f"{text}, itself without a value at {lacking}." if lacking else f"{text}."
 
 
 def _is_known(document: Document, basis: Basis) -> bool:
@@ -105,7 +107,7 @@ def _tie(chosen: Document, top: Document, basis: Basis) -> str:
     if chosen is top:
         return ""
     costs = zip(_PRICES, _cost(chosen, basis), _cost(top, basis), strict=True)
-    price = next(name for name, ours, theirs in costs if ours != theirs)
+    price = next((name for name, ours, theirs in costs if ours != theirs), "costs the same")
     return f"{_name(top)} gives {_rate(top)}, which is not more within the noise, and {price}."
 
 

@@ -69,5 +69,6 @@ def windowed_batches(run: RunData, measured: Measured) -> pd.DataFrame:
 
 def wake_lag_s(run: RunData, batches: pd.DataFrame) -> float | None:
     """Mean time from the device's end to the worker running again."""
-    lags = relative_ns(batches, "woken", run.started_ns) - relative_ns(batches, "d2h_ended", run.started_ns)
+    ended, computed = (relative_ns(batches, name, run.started_ns) for name in ("d2h_ended", "compute_ended"))
+    lags = relative_ns(batches, "woken", run.started_ns) - np.where(np.isnan(ended), computed, ended)
     return None if not len(lags) or np.isnan(lags).all() else float(np.nanmean(lags)) / NS_PER_S

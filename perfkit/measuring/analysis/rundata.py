@@ -29,7 +29,9 @@ class RunData:
     settings: Mapping[str, Any] | None
     simulated: bool
     usable_cores: int
+    core_limit: float | None = None  # a quota need not be a whole number of cores
     profiled: bool
+    settings_moved: bool = False  # somebody changed a setting while the run went on
     started_ns: int
     ended_ns: int
 

@@ -25,7 +25,7 @@ def start(spec: LoadSpec, folder: Path) -> GeneratorProcess:
     spec_path = folder / f"{spec.report.stem}.spec.json"
     write_spec(spec, spec_path)
     log_path = folder / f"{spec.report.stem}.log"
-    command = [sys.executable, "-m", "perfkit.measuring.load.process", str(spec_path)]
+    command = [sys.executable, "-P", "-m", "perfkit.measuring.load.process", str(spec_path)]
     with log_path.open("wb") as log:
         child = children.spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
     return GeneratorProcess(child, spec, log_path)

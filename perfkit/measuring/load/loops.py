@@ -27,6 +27,7 @@ class Exchange(Checked):
     connect_timeout_s: float = field(5.0, "give up connecting after this time", low=0.001, high=600.0)
     reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
     payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
+    allow_remote: bool = field(False, "also load a service on another host, which then must be yours to load")
     seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
 
 

@@ -46,7 +46,8 @@ class Poller:
         now_ns = REAL_CLOCK.now_ns()
         handlers = self._handlers
         for fd, _ in ready:
-            handlers[fd](now_ns)
+            if (handler := handlers.get(fd)) is not None:  # an earlier handler of this turn may have closed it
+                handler(now_ns)
         return now_ns
 
     def close(self) -> None:

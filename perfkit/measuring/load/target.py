@@ -71,13 +71,13 @@ def check_permission(target: Target, load: Load, allow_remote: bool) -> None:
     if not address.is_private or address.is_link_local:
         raise ConfigError(
             f"{target.host} ({address}) is outside this host and its private network; "
-            "load goes there only when remote load is allowed explicitly (allow_remote)"
+            "load goes there only with --set allow_remote=true, and only if it is yours to load"
         )
     peak_rps = _peak_rps(load)
     if peak_rps > MAX_UNASKED_RPS:
         raise ConfigError(
             f"{target.host} ({address}) is another host, and the load may exceed {MAX_UNASKED_RPS:g} requests "
-            "per second; lower the rate, add think time, or allow remote load explicitly (allow_remote)"
+            "per second; lower the rate, add think time, or --set allow_remote=true if it is yours to load"
         )
 
 

@@ -76,27 +76,29 @@ def _point_json(point: Point) -> dict[str, Any]:
     return {"settings": settings, "load": load_to_nested(point.load), "varied": dict(point.varied)}
 
 
-def find_field(name: str, load: Load) -> str:
-    """The full name of what a user's name means; raises ConfigError that lists what it may mean."""
+def find_field(name: str, load: Load | None) -> str:
+    """The full name of what a user's name means; raises ConfigError that lists what it may mean. None = no load."""
     if name.startswith(SERVER):
         found = [SERVER + match for match in fields.matches(name.removeprefix(SERVER), ServerSettings)]
-    elif name.startswith(LOAD):
+    elif load is not None and name.startswith(LOAD):
         found = [LOAD + match for match in fields.matches(name.removeprefix(LOAD), type(load))]
     else:
         found = [SERVER + match for match in fields.matches(name, ServerSettings)]
-        found += [LOAD + match for match in fields.matches(name, type(load))]
+        found += [LOAD + match for match in fields.matches(name, type(load))] if load is not None else []
     if len(found) == 1:
         return found[0]
     if found:
         raise ConfigError(f"{name} may mean {' or '.join(found)}; write one of them")
     known = [known for known, _, _ in fields.leaves(ServerSettings)]
+    if load is None:
+        raise ConfigError(f"unknown setting {name}; known: {', '.join(known)}")
     known += [f"{LOAD}{known}" for known, _, _ in fields.leaves(type(load))]
     raise ConfigError(f"unknown setting {name}; known with a load in {load.loop} loop: {', '.join(known)}")
 
 
-def parse_value(full_name: str, text: str, load: Load) -> Any:
+def parse_value(full_name: str, text: str, load: Load | None) -> Any:
     """A value from text by the field's own type; raises ConfigError."""
-    if full_name.startswith(SERVER):
+    if load is None or full_name.startswith(SERVER):
         return fields.parse(full_name.removeprefix(SERVER), text, ServerSettings)
     return fields.parse(full_name.removeprefix(LOAD), text, type(load))
 

@@ -17,12 +17,13 @@ from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.experiment import Run, open_run
-from perfkit.measuring.load.loops import ClosedLoop
-from perfkit.measuring.phase import Progress
+from perfkit.measuring.load.loops import ClosedLoop, Load
+from perfkit.measuring.phase import Progress, Watch
 from perfkit.measuring.profile import profile
 from perfkit.measuring.scanning.grid import Scan, ScanProgress, open_scan_results, run_scan
 from perfkit.measuring.scanning.host import Launched
 from perfkit.measuring.scanning.plan import Point, ScanPlan
+from perfkit.measuring.service import Service
 from perfkit.serving.server.defaults import settings_for
 from perfkit.settings import ServerSettings
 
@@ -34,6 +35,7 @@ TEXT_MODELS = ("minilm",)
 TEXT_SETS = {"short queries": "texts/short.jsonl", "mixed lengths": "texts/mixed.jsonl"}
 _OVERHEAD_S = 1.2  # per part: change the setting, start and stop the processes, save
 _STACK_MODES = 3
+_SCAN, _FLAME, _FINAL = "scan", "flame graph", "recommended against default"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +43,18 @@ class Pace:
     """How long each step of the tour takes, in seconds of measuring."""
 
     point_s: float = 6.0
-    rounds: int = 2
+    rounds: int = 3
     stacks_s: float = 3.0
     final_s: float = 10.0
 
 
 FULL = Pace()
 SMOKE = Pace(point_s=0.5, rounds=1, stacks_s=0.5, final_s=0.5)
+
+
+def steady_pace(pace: Pace) -> Pace:
+    """The pace for a simulated service, which has no slow minutes: one round, so that a slow one drains once."""
+    return dataclasses.replace(pace, rounds=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,15 @@ class Tour:
     stacks_missing: str
     final: Scan | None
 
+    @property
+    def final_missing(self) -> str:
+        """Why the recommended setting was not compared with the default; empty when it was."""
+        if self.final is not None:
+            return ""
+        if self.best is None:
+            return "Nothing was compared with the default: no point could be recommended."
+        return "Nothing was compared with the default: it is the recommended setting."
+
     def points(self, series: Series) -> list[Mapping[str, Any]]:
         """The points of one curve, each carrying only the setting that the curve varies."""
         chosen = [self.scan.points[index] for index in series.indices]
@@ -117,17 +133,21 @@ def tour_plan(model: str, pace: Pace) -> tuple[ScanPlan, tuple[Series, ...]]:
 
 def run_tour(model: str, folder: Path, pace: Pace, watch: TourWatch) -> Tour:
     """Measure everything and archive it under `folder`; raises what a scan raises."""
+    default = settings_for(model, {})
+    pace = steady_pace(pace) if default.is_simulated else pace
     plan, series = tour_plan(model, pace)
     budget = _Budget(plan, pace, watch)
     with Launched() as host:
         scan = run_scan(plan, host, folder / "scan", budget.scan)
         best = _best(scan)
-        chosen = _settings_of(scan, best)
+        chosen = fields.from_nested(ServerSettings, best["settings"]) if best else default
+        budget.begin(_FLAME)
         load = plan.points[0].load
-        budget.begin("flame graph")
-        stacks, missing = _record_stacks(host, chosen, load, pace, folder)
-        budget.begin("best against default")
-        final = _compare(host, chosen, plan, pace, folder, budget.scan)
+        stacks, missing = _record_stacks(host.at(chosen), load, pace.stacks_s, folder, budget.round)
+        budget.begin(_FINAL)
+        final = None
+        if chosen != default:
+            final = run_scan(_final_plan(default, chosen, load, pace), host, folder / "final", budget.scan)
     tour = Tour(folder=folder, scan=scan, series=series, best=best, stacks=stacks, stacks_missing=missing, final=final)
     _write_index(tour)
     return tour
@@ -180,38 +200,20 @@ def _best(scan: Scan) -> Mapping[str, Any] | None:
     return choose_best([point for point in scan.points if point["varied"].get("payloads") == first], None)
 
 
-def _settings_of(scan: Scan, best: Mapping[str, Any] | None) -> ServerSettings:
-    stored = best["settings"] if best else scan.points[0]["settings"]
-    return fields.from_nested(ServerSettings, stored)
-
-
-def _record_stacks(
-    host: Launched, settings: ServerSettings, load: Any, pace: Pace, folder: Path
-) -> tuple[Run | None, str]:
+def _record_stacks(service: Service, load: Load, seconds: float, folder: Path, watch: Watch) -> tuple[Run | None, str]:
     try:
-        return profile(host.at(settings), load, pace.stacks_s, folder), ""
+        return profile(service, load, seconds, folder, watch), ""
     except CollectorUnavailable as error:
         return None, str(error)
 
 
-def _compare(
-    host: Launched,
-    chosen: ServerSettings,
-    plan: ScanPlan,
-    pace: Pace,
-    folder: Path,
-    watch: Callable[[ScanProgress], None],
-) -> Scan | None:
-    default = plan.points[0]
-    assert default.settings is not None
-    if chosen == default.settings:
-        return None
+def _final_plan(default: ServerSettings, chosen: ServerSettings, load: Load, pace: Pace) -> ScanPlan:
+    """The default and the recommended setting once more, side by side."""
     points = tuple(
-        Point(settings=settings, load=default.load, varied={"setting": name})
-        for name, settings in (("default", default.settings), ("recommended", chosen))
+        Point(settings=settings, load=load, varied={"setting": name})
+        for name, settings in (("default", default), ("recommended", chosen))
     )
-    final = ScanPlan(points=points, seconds=pace.final_s, rounds=2, seed=1)
-    return run_scan(final, host, folder / "final", watch)
+    return ScanPlan(points=points, seconds=pace.final_s, rounds=min(2, pace.rounds), seed=1)
 
 
 class _Budget:
@@ -220,16 +222,20 @@ class _Budget:
     def __init__(self, plan: ScanPlan, pace: Pace, watch: TourWatch) -> None:
         scan_s = len(plan.points) * plan.rounds * (plan.seconds / plan.rounds + _OVERHEAD_S)
         stacks_s = _STACK_MODES * (pace.stacks_s + _OVERHEAD_S)
-        final_s = 2 * 2 * (pace.final_s / 2 + _OVERHEAD_S)
+        final_s = 2 * (pace.final_s + min(2, pace.rounds) * _OVERHEAD_S)
         self._watch = watch
         self._total_s = scan_s + stacks_s + final_s
-        self._starts_s = {"scan": 0.0, "flame graph": scan_s, "best against default": scan_s + stacks_s}
-        self._step = "scan"
+        self._starts_s = {_SCAN: 0.0, _FLAME: scan_s, _FINAL: scan_s + stacks_s}
+        self._step = _SCAN
 
     def begin(self, step: str) -> None:
         """The next step starts."""
         self._step = step
         self._tell(step, 0.0)
+
+    def round(self, progress: Progress) -> None:
+        """The one round of a step goes on."""
+        self._tell(self._step, progress.elapsed_s)
 
     def scan(self, progress: ScanProgress) -> None:
         """A part of a scan goes on."""

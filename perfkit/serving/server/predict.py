@@ -164,7 +164,7 @@ class Prediction:
         return b'{"id":%b,"output":%b}' % (request_id, self._jobs[0].output)
 
     def _wants_timing(self) -> bool:
-        return self._service.settings.http.server_timing or b"perfkit-timing" in self._request.headers
+        return self._service.settings.http.server_timing or self._request.headers.get(b"perfkit-timing") == b"1"
 
     def _timing(self) -> bytes:
         ledger, job = self._service.books.requests, self._jobs[0]

@@ -124,6 +124,7 @@ class Service:
                 "requests": self.books.requests.closed,
                 "batches": self.books.batches.closed,
                 "is_stamped": self.books.requests.stamps,
+                "capacity": self.settings.ledger.capacity,
             },
             "threads": {str(thread.native_id): thread.name for thread in threading.enumerate()},
         }

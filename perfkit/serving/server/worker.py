@@ -59,12 +59,13 @@ class Worker:
         try:
             lane = bench.device.open_lane(worker=self._thread.name, intra_op_threads=bench.intra_op_threads)
             self._warm_up(lane)
+            effective_threads = lane.effective_threads()
         except BaseException as error:  # reaches the owner through `ready`
             if lane is not None:
                 lane.close()
             self.ready.set_exception(error)
             return
-        self.ready.set_result(lane.effective_threads())
+        self.ready.set_result(effective_threads)
         runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
         seat = bench.dispatcher.new_seat()
         while (taken := bench.dispatcher.take(seat)) is not None:

@@ -84,9 +84,9 @@ def _print(tour: Tour, report: ReportData) -> None:
 
 def _print_points(points: Sequence[Mapping[str, Any]], title: str) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import points_table, reasons
+    from perfkit.showing.cli.tables import points_table, remarks
 
     console.results().print(points_table(points, title))
-    for line in reasons(points):
+    for line in remarks(points):
         console.say(line, style="dim")
     console.say("")

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.experiment import measure
     from perfkit.measuring.service import attach
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import loop_text, points_table, reasons
+    from perfkit.showing.cli.tables import loop_text, points_table, remarks
 
     load = flags.read_load(options)
     server, client = flags.split_changes(options.changes, load)
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         console.print_json({"schema": 1, **result.point, "folder": str(result.folder)})
     else:
         console.results().print(points_table([result.point], f"{loop_text([result.point])} · {options.url}"))
-        for line in reasons([result.point]):
+        for line in remarks([result.point]):
             console.say(line)
         console.say(f"saved in {result.folder}")
     return _VOID_EXIT if result.grade == "void" else 0

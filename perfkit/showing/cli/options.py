@@ -91,14 +91,23 @@ def read_load(options: argparse.Namespace) -> Load:
 
 def read_settings(options: argparse.Namespace, load: Load) -> tuple[ServerSettings, Load]:
     """Server settings and load after --model, --settings and --set; raises ConfigError."""
-    from_file = fields.flatten(read_toml(options.settings)) if options.settings else {}
     server, client = split_changes(options.changes, load)
+    return _settings(options, server), fields.replace(load, client)
+
+
+def read_server_settings(options: argparse.Namespace) -> ServerSettings:
+    """Server settings where there is no load; raises ConfigError."""
+    return _settings(options, split_changes(options.changes, None)[0])
+
+
+def _settings(options: argparse.Namespace, server: dict[str, Any]) -> ServerSettings:
+    from_file = fields.flatten(read_toml(options.settings)) if options.settings else {}
     changes = from_file | ({"model": options.model} if options.model else {}) | server
     model = changes.pop("model", "minilm")
-    return settings_for(model, changes), fields.replace(load, client)
+    return settings_for(model, changes)
 
 
-def split_changes(texts: Sequence[str], load: Load) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_changes(texts: Sequence[str], load: Load | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """--set texts as changes of the server's settings and of the load."""
     server: dict[str, Any] = {}
     client: dict[str, Any] = {}

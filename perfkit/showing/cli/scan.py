@@ -89,14 +89,14 @@ def _plan(options: argparse.Namespace) -> ScanPlan:
 
 def _print(scan: Scan) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import loop_text, points_table, reasons
+    from perfkit.showing.cli.tables import loop_text, points_table, remarks
     from perfkit.showing.plots.points import knee_text
     from perfkit.showing.report.advice import recommendation
 
     model = scan.points[0]["settings"].get("model", "service")
     label = " · simulated" if scan.stored.header.simulated else ""
     console.results().print(points_table(scan.points, f"{model} · {loop_text(scan.points)}{label}"))
-    for line in reasons(scan.points):
+    for line in remarks(scan.points):
         console.say(line)
     if scan.knee:
         console.say(f"Knee: {scan.knee['setting']} {knee_text(scan.knee)} ({scan.knee['method']})")

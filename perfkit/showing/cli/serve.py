@@ -25,11 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C, then drain."""
-    from perfkit.measuring.load.loops import ClosedLoop
     from perfkit.settings import to_toml
 
     sys.path.append(os.getcwd())  # for module:Class; at the end, so that nothing there shadows a package
-    settings, _ = flags.read_settings(options, ClosedLoop())
+    settings = flags.read_server_settings(options)
     if options.show_settings:
         print(to_toml(settings), end="")
         return 0

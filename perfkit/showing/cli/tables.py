@@ -13,6 +13,7 @@ from rich.text import Text
 from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
 from perfkit.showing.cli.console import varied_text
+from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
 from perfkit.units import ABSENT, format_bytes, format_percent, format_rate
 
@@ -69,13 +70,16 @@ def _titled(title: str, table: Table) -> Group:
     return Group(Text(title, style="bold"), table)
 
 
-def reasons(points: Points) -> list[str]:
-    """The decisive reason of each point whose grade the table does not explain, one line a point."""
-    return [
-        f"{varied_text(point['varied'])}: {point['grade']}: {point['reasons'][0]}"
-        for point in points
-        if point["reasons"] and not _is_explained(point)
-    ]
+def remarks(points: Points) -> list[str]:
+    """What the table does not show of a point: how requests failed, and the decisive reason of its grade."""
+    lines = []
+    for point in points:
+        name = varied_text(point["varied"])
+        if errors := row_of(point, "", "").errors:
+            lines.append(f"{name}: failed of {count_text(point['requests'])} requests: {errors}")
+        if point["reasons"] and not _is_explained(point):
+            lines.append(f"{name}: {point['grade']}: {point['reasons'][0]}")
+    return lines
 
 
 def _is_explained(point: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfkit.errors import ConfigError
+from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.scanning.grid import Scan, open_scan_results
@@ -41,7 +41,7 @@ def report_of_tour(tour: Tour) -> ReportData:
         flame=_flame(tour.stacks, first.title) if tour.stacks else None,
         flame_missing_reason=tour.stacks_missing,
         comparison=compared,
-        comparison_verdict=comparison_verdict(compared) if compared else "",
+        comparison_verdict=comparison_verdict(compared) if compared else tour.final_missing,
         environment=first.environment,
     )
 
@@ -71,6 +71,8 @@ def report_of_scan(scan: Scan) -> ReportData:
 def report_of_run(run: Run) -> ReportData:
     """A run's report: its ledger, and its flame graph when stacks were recorded."""
     manifest = run.stored.manifest
+    if not run.point:
+        raise ArchiveError(f"{run.folder} is one round of a scan that is not finished; report the scan, or --resume it")
     point = {**run.point, "varied": {"run": manifest.id}}
     return ReportData(
         title=f"perfkit run: {manifest.title}",

@@ -24,16 +24,16 @@ def test_the_worst_grade_wins_and_keeps_all_reasons():
 
 
 def test_only_a_failed_test_voids_not_one_that_could_not_be_taken():
-    assert describe_failures([check(True), check(None)], profiled=False, answered=1) == ()
-    assert describe_failures([check(False)], profiled=False, answered=1) == ("Little: 8.00 in flight by the gauge",)
+    assert describe_failures([check(True), check(None)], disturbances=[], answered=1) == ()
+    assert describe_failures([check(False)], disturbances=[], answered=1) == ("Little: 8.00 in flight by the gauge",)
 
 
 def test_a_profiled_phase_never_counts():
-    assert describe_failures([], profiled=True, answered=100) == (PROFILED,)
+    assert describe_failures([], disturbances=[PROFILED], answered=100) == (PROFILED,)
 
 
 def test_no_answer_is_no_measurement():
-    assert describe_failures([], profiled=False, answered=0) == ("no request was answered inside a measured window",)
+    assert describe_failures([], disturbances=[], answered=0) == ("no request was answered inside a measured window",)
 
 
 def test_a_short_run_says_what_it_needs():

@@ -29,11 +29,15 @@ def plan_of(load=LOAD, settings=NOOP, rounds=1, seconds=0.1, seed=0, **values):
     return ScanPlan(points=grid(settings, load, axes), seconds=seconds * rounds, rounds=rounds, seed=seed)
 
 
+@pytest.fixture(scope="module")
+def recorded(server):
+    """What one part recorded."""
+    return record(server, Plan(load=LOAD, seconds=0.1, payloads=find_payloads(server, LOAD), round_index=0), [])
+
+
 @pytest.fixture
-def quick(server, monkeypatch, tmp_path):
-    """Parts that take no time: each is one and the same recording, shown to the watcher once while it goes on."""
-    one = Plan(load=LOAD, seconds=0.1, payloads=find_payloads(server, LOAD), round_index=0)
-    recorded = record(server, one, [])
+def quick(server, recorded, monkeypatch, tmp_path):
+    """A host whose parts take no time: each is the same recording, shown to the watcher once while it goes on."""
 
     def replay(service, plan, collectors, watch):
         watch(Progress(elapsed_s=0.1, total_s=0.5, samples=tmp_path, stats=None))
@@ -134,13 +138,6 @@ def test_fields_of_the_load_are_varied_as_settings_are(server, tmp_path, payload
     assert loads == [tuple(point["varied"].values()) for point in result.points]
     ours, theirs = (set(result[False, name].table("requests")["payload"]) for name in (payloads, "numbers/noop.jsonl"))
     assert max(ours) == 1 < max(theirs)
-
-
-def test_settings_that_need_a_restart_are_varied_too_and_simulated_points_are_labelled(tmp_path):
-    with Launched() as host:
-        result = run_scan(plan_of(model=("noop", "simulated:s001-a10")), host, tmp_path / "scan")
-    assert [point["simulated"] for point in result.points] == [False, True]
-    assert result.to_json()["simulated"] is True
 
 
 def test_the_load_of_a_foreign_service_is_scanned(foreign, payloads, tmp_path):

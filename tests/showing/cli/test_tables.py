@@ -9,7 +9,7 @@ from rich.console import Console
 
 from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
-from perfkit.showing.cli.tables import frames_table, loop_text, points_table, reasons, runs_table
+from perfkit.showing.cli.tables import frames_table, loop_text, points_table, remarks, runs_table
 
 POINTS = json.loads((Path(__file__).parents[1] / "plots" / "points.json").read_text("utf-8"))
 
@@ -35,6 +35,8 @@ def point(grade="sound", **changes):
         "cpu_cores_used": 1.25,
         "grade": grade,
         "reasons": [],
+        "requests": 1240,
+        "errors": {},
         **changes,
     }
 
@@ -83,14 +85,19 @@ def test_each_point_that_is_not_sound_gives_its_decisive_reason_once():
         point("unsteady", varied={"workers": 4}, reasons=["latency drifted", "P99 needs 9 s"]),
         point("void", varied={"workers": 8, "seed": 1}, reasons=["Little: 2 against 3", "latency drifted"]),
     ]
-    assert reasons(points) == ["workers=4: unsteady: latency drifted", "workers=8, seed=1: void: Little: 2 against 3"]
+    assert remarks(points) == ["workers=4: unsteady: latency drifted", "workers=8, seed=1: void: Little: 2 against 3"]
+
+
+def test_failed_requests_are_told_whatever_the_grade():
+    failing = point(errors={"http_400": 1234, "timed_out": 2})
+    assert remarks([failing]) == ["workers=2: failed of 1,240 requests: http_400: 1,234, timed_out: 2"]
 
 
 def test_a_short_point_whose_cells_say_what_it_needs_gives_no_reason_again():
     known = dict.fromkeys(("p50", "p95", "p99"), quantile(0.1, 0.09, 0.11))
     unseen = "the rounds have too few requests to see where their warm-up ends"
-    assert reasons([point("short", reasons=["P95 needs about 2.5 s"])]) == []
-    assert reasons([point("short", varied={}, latency_s=known, reasons=[unseen])]) == [
+    assert remarks([point("short", reasons=["P95 needs about 2.5 s"])]) == []
+    assert remarks([point("short", varied={}, latency_s=known, reasons=[unseen])]) == [
         f"the only setting: short: {unseen}"
     ]
 

@@ -82,8 +82,11 @@ def _busy_ratio(start: Floats, end: Floats, measured: Measured) -> float:
 
 def check_cores(run: RunData, measured: Measured) -> Check:
     """The server used no more cores than there are."""
-    name, allowed = "cores used", run.usable_cores * (1 + TOLERANCE)
+    cores = run.core_limit or run.usable_cores
+    name, allowed = "cores used", cores * (1 + TOLERANCE)
     used = server_cores(run, measured.windows)
     if used is None:
         return not_judged(name, allowed, ORIGIN, "the server's CPU time was not recorded")
-    return at_most(name, used, allowed, ORIGIN, f"{units.format_number(used)} cores used of {run.usable_cores}")
+    return at_most(
+        name, used, allowed, ORIGIN, f"{units.format_number(used)} cores used of {units.format_number(cores)}"
+    )

@@ -118,6 +118,6 @@ def check_generator_cpu(run: RunData) -> Check:
         return not_judged(name, MOST_CORE, CORE_ORIGIN, "a no-op server is limited by the generator by intention")
     if run.settings is not None and not run.simulated and model.partition(":")[0] not in _LIGHT:
         text = f"the generator used {units.format_percent(ratio)} of the machine that the model computes on"
-        return at_most(name, ratio, MOST_MACHINE, MACHINE_ORIGIN, text)
+        return at_most(name, ratio, min(MOST_MACHINE, MOST_CORE / run.usable_cores), MACHINE_ORIGIN, text)
     core = ratio * run.usable_cores
     return at_most(name, core, MOST_CORE, CORE_ORIGIN, f"the generator used {units.format_percent(core)} of a core")
