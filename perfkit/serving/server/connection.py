@@ -98,9 +98,8 @@ class Connection(asyncio.Protocol):
         self._body: bytes | bytearray
         self._begin()
 
-    # -- asyncio ------------------------------------------------------------------------------
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """asyncio: the connection is open."""
         self._transport: Any = transport
         self._parser = httptools.HttpRequestParser(self)
         sock = transport.get_extra_info("socket")
@@ -109,6 +108,7 @@ class Connection(asyncio.Protocol):
         self._front.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        """asyncio: the connection has ended, whoever ended it."""
         self.is_gone = True
         self._backlog.clear()
         if self.on_gone is not None:
@@ -116,10 +116,12 @@ class Connection(asyncio.Protocol):
         self._front.forget(self)
 
     def eof_received(self) -> None:
+        """asyncio: the client has closed its side, which counts as having left."""
         self.is_gone = True  # what is answered from here on reaches nobody
         self._close()
 
     def data_received(self, data: bytes) -> None:
+        """asyncio: bytes have come; a wrong or oversized request is refused, never raised."""
         if self._is_refused:
             return
         if self._is_whole and not self._is_busy:
@@ -139,16 +141,17 @@ class Connection(asyncio.Protocol):
                 self._refuse_headers()
 
     def pause_writing(self) -> None:
+        """asyncio: the client reads its answers too slowly, so it is not read from."""
         self._is_writing_paused = True
         self._pause_reading()
 
     def resume_writing(self) -> None:
+        """asyncio: the client has read enough of its answers."""
         self._is_writing_paused = False
         self._move_on()
 
-    # -- parser -------------------------------------------------------------------------------
-
     def on_message_begin(self) -> None:
+        """Parser: the first byte of a request."""
         self._begin()
         self._accepted_ns = self._now_ns()
         self._has_headers = False
@@ -156,13 +159,16 @@ class Connection(asyncio.Protocol):
         self._has_progressed = True
 
     def on_url(self, url: bytes) -> None:
+        """Parser: a part of the target."""
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser: one header, or a trailer, which is thrown away."""
         if not self._has_headers:  # else it is a trailer
             self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
+        """Parser: the headers are whole; what they announce is held against the limits."""
         self._has_headers = True
         headers = self._headers
         if self._overhead_bytes + self._segment_bytes > _MAX_HEADER_BYTES:
@@ -177,6 +183,7 @@ class Connection(asyncio.Protocol):
             self._continue()
 
     def on_body(self, part: bytes) -> None:
+        """Parser: a part of the body; more than `max_body_bytes` is refused."""
         self._has_progressed = True
         if self._is_refused:
             return
@@ -191,6 +198,7 @@ class Connection(asyncio.Protocol):
             self._body.extend(part)
 
     def on_message_complete(self) -> None:
+        """Parser: a whole request, to be worked on now or behind the one in hand."""
         self._is_whole = True
         self._has_progressed = True
         if self._is_refused:
@@ -208,8 +216,6 @@ class Connection(asyncio.Protocol):
             self._queue(request)
         else:
             self._start(request)
-
-    # -- answers ------------------------------------------------------------------------------
 
     def answer(self, reply: bytes, *, closes: bool) -> int:
         """Send the answer to the request in hand and go on to the next; returns when, by this connection's clock.
@@ -251,8 +257,6 @@ class Connection(asyncio.Protocol):
                 self._refuse(408, "slow_request", message)
         elif is_old:
             self.close_if_idle()
-
-    # -- inside -------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._target = b""

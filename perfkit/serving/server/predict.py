@@ -88,8 +88,6 @@ class Prediction:
         if self._left == 0:
             self._answer()
 
-    # -- inside -------------------------------------------------------------------------------
-
     def _rows_from(self, first_row: int, inputs: list[Any]) -> None:
         """One job and one ledger row per input; the client's id goes with the first."""
         ledger = self._service.books.requests

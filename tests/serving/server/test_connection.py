@@ -139,9 +139,6 @@ def test_requests_are_the_same_however_the_stream_is_cut(cuts):
     assert client.front.errors == 0
 
 
-# -- order ------------------------------------------------------------------------------------
-
-
 def test_pipelined_requests_are_worked_on_one_after_the_other():
     client = Client()
     client.send(get(b"/1") + get(b"/2") + get(b"/3"))
@@ -202,9 +199,6 @@ def test_a_handler_that_fails_costs_its_client_the_connection_and_nobody_else():
     client.front.handle = lambda request: 1 / 0
     client.send(get(b"/x") + get(b"/y"))
     assert (client.answers, client.transport.is_closing()) == ([(500, "internal")], True)
-
-
-# -- limits -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", [sized, chunked])
@@ -301,9 +295,6 @@ def test_a_large_segment_of_many_requests_is_not_mistaken_for_large_headers():
     assert client.answers == [(200, "/predict")] * 200
 
 
-# -- request smuggling and other dubious syntax -----------------------------------------------
-
-
 @pytest.mark.parametrize(
     "dubious",
     [
@@ -374,9 +365,6 @@ def test_no_bytes_whatever_break_the_connection(segments):
     assert client.front.connections == set()
 
 
-# -- time -------------------------------------------------------------------------------------
-
-
 def test_a_request_that_does_not_come_whole_in_time_is_refused():
     client = Client(request_timeout_s=2.0)
     client.send(POST + b"Content-Length: 9\r\n\r\nhel")
@@ -420,9 +408,6 @@ def test_a_client_that_does_not_read_is_not_answered_further_and_at_last_cut_off
     assert (client.transport.is_closing(), client.transport.is_aborted) == (True, False)
     client.connection.enforce_deadlines(now_ns + 12 * SECOND)
     assert client.transport.is_aborted is True
-
-
-# -- ends -------------------------------------------------------------------------------------
 
 
 def test_a_client_that_leaves_is_reported_once_to_whoever_works_for_it():

@@ -24,9 +24,6 @@ def counted(service, before, *states):
     return {state: after[state] - before[state] for state in states}
 
 
-# -- good answers -----------------------------------------------------------------------------
-
-
 def test_one_input_gives_one_output_and_several_give_as_many_in_order(lab, dial):
     wire = dial(lab)
     one = ask(wire, {"input": "a", "id": "mine"})
@@ -97,9 +94,6 @@ def test_chunked_pipelined_old_and_careful_clients_are_served(lab, dial):
     assert (old.answer().status, old.is_at_end()) == (200, True)
     wire.send(sized + b"Connection: close\r\n\r\n" + body)
     assert (wire.answer().headers["connection"], wire.is_at_end()) == ("close", True)
-
-
-# -- refusals ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,9 +244,6 @@ def test_a_request_that_waited_past_its_deadline_never_reaches_the_model(lab, di
     assert lab.stats()["ledger"]["batches"] == batches + 1
 
 
-# -- a model that fails -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(
     ("deed", "code"),
@@ -333,9 +324,6 @@ def test_a_model_that_returns_too_few_outputs_in_a_batch_gives_nobody_the_output
 def test_one_refused_input_of_several_refuses_the_request(lab, dial):
     answer = ask(dial(lab), {"inputs": [1, {"at": "preprocess", "do": "refuse"}, 3]})
     assert answer.code == (422, "input_refused")
-
-
-# -- clients that leave -----------------------------------------------------------------------
 
 
 def leave(wire, *, abruptly):

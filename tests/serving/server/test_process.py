@@ -138,9 +138,6 @@ def test_a_users_class_with_nothing_but_predict_is_served(start):
     assert call(url, "/predict", {"input": "abc"})[1]["output"] == "ABC"
 
 
-# -- the end ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -219,9 +216,6 @@ def test_an_interrupt_and_the_control_port_end_it_the_same_way(start, how):
         assert call(line["control_url"], "/shutdown", {}) == (200, {"shutting_down": True})
     assert process.wait(20) == 0
     assert process.stderr.read() == ""
-
-
-# -- launched by the library ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
