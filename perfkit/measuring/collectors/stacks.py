@@ -133,13 +133,12 @@ def from_chrometrace(events: list[dict[str, Any]], circumstances: Circumstances)
 def _find_zero(circumstances: Circumstances, first_us: int, last_us: int) -> int:
     """The host's time at py-spy's zero, early by about one gap between samples at most.
 
-    The first sample came after attaching and the last stamp after the stop, so both differences are
-    lower bounds; the higher one is nearer.
+    The last stamp comes right after the stop. Without a stop the attaching has to do, which a busy machine
+    may have noticed late.
     """
-    zero_ns = circumstances.attached_ns - first_us * 1_000
     if circumstances.stopped_ns is None:
-        return zero_ns
-    return max(zero_ns, circumstances.stopped_ns - last_us * 1_000)
+        return circumstances.attached_ns - first_us * 1_000
+    return circumstances.stopped_ns - last_us * 1_000
 
 
 def _known_spans(events: list[dict[str, Any]], live: frozenset[int] | None, period_us: float) -> Iterator[Span]:
