@@ -1,4 +1,4 @@
-"""perfkit: find where each millisecond of a threaded inference service goes, and prove it.
+"""Where does each millisecond of a threaded inference service go, and which setting serves best?
 
 Names are loaded on first use, so that `import perfkit` needs none of torch, pandas or Jupyter.
 """

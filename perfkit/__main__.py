@@ -1,4 +1,4 @@
-"""`python -m perfkit` is the `perfkit` command."""
+"""What does `python -m perfkit` run? The `perfkit` command."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What flows: the instants of a request's ledger, the stages between them, and how a request can end.
+"""Which instants does a request's ledger hold, which stages lie between them, and how can a request end?
 
 A request is a ledger of instants from one monotonic nanosecond clock, always in the order of
 `INSTANTS`. A stage is the time between two neighbouring boundaries, so the stages tile the

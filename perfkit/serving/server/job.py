@@ -1,4 +1,4 @@
-"""What travels through the server: one input of one request, with its row in the ledger."""
+"""What travels through the server? One input of one request, with its row in the ledger."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The server process: from settings to a ready line on stdout, and from SIGTERM to a drained exit.
+"""How does a server process come to be ready, and how does it end without losing a request?
 
-`perfkit serve` runs it in the foreground; `perfkit.launch` starts it as a child with a spec in JSON.
+From settings to a ready line on stdout, and from SIGTERM to a drained exit. `perfkit serve` runs it in the foreground; `perfkit.launch` starts it as a child with a spec in JSON.
 """
 
 from __future__ import annotations

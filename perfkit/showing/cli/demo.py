@@ -1,4 +1,7 @@
-"""`perfkit demo`: from nothing to the curve, the ledger, the flame graph and a recommendation, in three minutes."""
+"""`perfkit demo`: what does perfkit show in three minutes?
+
+The curve, the ledger, the flame graph and a recommendation, from nothing.
+"""
 
 from __future__ import annotations
 

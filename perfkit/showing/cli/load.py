@@ -1,4 +1,4 @@
-"""`perfkit load`: apply a load to a service and report what came back."""
+"""`perfkit load`: what throughput and latency does a running service give under a load?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perfkit profile`: flame graphs of a service under load."""
+"""`perfkit profile`: what do the threads of a service do under load? Flame graphs, and the top frames in text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perfkit report`: one offline page from archived runs and scans."""
+"""`perfkit report`: how do archived runs and scans look, on one offline page?"""
 
 from __future__ import annotations
 

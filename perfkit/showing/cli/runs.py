@@ -1,4 +1,4 @@
-"""`perfkit runs`: what lies in the archive."""
+"""`perfkit runs`: what lies in the archive?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perfkit scan`: vary settings or load, show the curve's table, its knee and the best point."""
+"""`perfkit scan`: which value of a setting is best? The curve as a table, its knee and the best point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`perfkit serve`: the reference server in the foreground."""
+"""`perfkit serve`: how does the reference server run in the foreground?"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The notebook face: charts, the panel, tables of runs and scans, and the line magic."""
+"""How does perfkit look in a notebook? Charts, the panel, tables of runs and scans, and the line magic."""

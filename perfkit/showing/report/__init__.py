@@ -1,4 +1,4 @@
-"""One offline HTML page that tells a whole measurement."""
+"""How does one offline HTML page tell a whole measurement?"""
 
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.page import render_report, write_report

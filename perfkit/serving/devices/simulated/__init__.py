@@ -1,1 +1,1 @@
-"""The simulated device: an event timeline that real threads, or a virtual clock, drive."""
+"""What is a simulated device? An event timeline that real threads, or a virtual clock, drive."""
