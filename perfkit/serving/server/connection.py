@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Parser: one header, or a trailer, which is thrown away."""
+        """Parser: one header or trailer."""
         if not self._has_headers:  # else it is a trailer
             self._headers[name.lower()] = value
 

@@ -1,6 +1,7 @@
 """How does a server process come to be ready, and how does it end without losing a request?
 
-From settings to a ready line on stdout, and from SIGTERM to a drained exit. `perfkit serve` runs it in the foreground; `perfkit.launch` starts it as a child with a spec in JSON.
+From settings to a ready line on stdout, and from SIGTERM to a drained exit. `perfkit serve` runs it in
+the foreground; `perfkit.launch` starts it as a child with a spec in JSON.
 """
 
 from __future__ import annotations
