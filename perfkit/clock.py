@@ -33,6 +33,7 @@ class RealClock:
     now_ns = staticmethod(time.monotonic_ns)
 
     def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
+        """Wait until notified or until an instant; a notice may come without cause, as for any condition."""
         if until_ns is None:
             condition.wait()
             return
@@ -41,6 +42,7 @@ class RealClock:
             condition.wait(remaining_ns / NS_PER_S)
 
     def sleep_until(self, until_ns: int) -> None:
+        """Block the calling thread until an instant; returns at once when it has passed."""
         remaining_ns = until_ns - time.monotonic_ns()
         if remaining_ns > 0:
             time.sleep(remaining_ns / NS_PER_S)
@@ -55,6 +57,7 @@ class ManualClock:
         self._waiters: list[threading.Condition] = []
 
     def now_ns(self) -> int:
+        """Nanoseconds as of the last `advance`."""
         return self._now_ns
 
     def advance(self, by_ns: int) -> None:
@@ -68,6 +71,7 @@ class ManualClock:
                 condition.notify_all()
 
     def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
+        """Wait until notified, or until time has been moved at all; returns at once when the instant has passed."""
         with self._moved:  # looked at and registered in one go, so that no move falls in between
             if until_ns is not None and self._now_ns >= until_ns:
                 return
@@ -79,6 +83,7 @@ class ManualClock:
                 self._waiters.remove(condition)
 
     def sleep_until(self, until_ns: int) -> None:
+        """Block the calling thread until time has been moved to an instant."""
         with self._moved:
             self._moved.wait_for(lambda: self._now_ns >= until_ns)
 

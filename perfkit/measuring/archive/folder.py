@@ -52,6 +52,7 @@ class StoredRun:
 
     @property
     def logs(self) -> tuple[str, ...]:
+        """The names of the kept logs."""
         return tuple(name[len("logs/") :] for name in self.files if name.startswith("logs/"))
 
     def table(self, name: str) -> DataFrame:

@@ -45,6 +45,7 @@ class TableFormat:
 
     @property
     def file_name(self) -> str:
+        """The table's file in a run folder."""
         return f"{self.name}.parquet"
 
 

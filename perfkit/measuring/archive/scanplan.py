@@ -31,6 +31,7 @@ class Part(NamedTuple):
 
     @property
     def folder_name(self) -> str:
+        """Where its run lies below the scan's folder, as `003-012`."""
         return f"{self.round:03d}-{self.point:03d}"
 
 

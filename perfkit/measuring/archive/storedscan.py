@@ -44,6 +44,7 @@ class StoredScan:
 
     @property
     def is_finished(self) -> bool:
+        """Whether the points are pooled and the parts gone."""
         return self.header.status == FINISHED
 
     def parts(self) -> tuple[Part, ...]:
@@ -82,9 +83,11 @@ class StoredScan:
         return (self.part_folder(part) / MANIFEST_NAME).is_file()
 
     def part_folder(self, part: Part) -> Path:
+        """Where a part's run lies while the scan is unfinished."""
         return self.path / PARTS_FOLDER / part.folder_name
 
     def point_folder(self, point: int) -> Path:
+        """Where a point's run lies once the scan is finished."""
         return self.path / POINTS_FOLDER / f"{point:03d}"
 
 

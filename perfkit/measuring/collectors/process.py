@@ -40,10 +40,12 @@ class Spec:
     thread_names: dict[int, str]
 
     def to_json(self) -> str:
+        """As the sampler process reads it."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Spec:
+        """The spec that `to_json` wrote down."""
         values = json.loads(text)
         names = {int(thread_id): name for thread_id, name in values.pop("thread_names").items()}
         return cls(thread_names=names, **values)
