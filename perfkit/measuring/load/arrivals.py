@@ -42,6 +42,7 @@ class Arrivals:
 
     @property
     def is_done(self) -> bool:
+        """Whether everything due has been sent and has ended."""
         return self._next == self._count and not self._busy and not self._waiting
 
     def on_alarm(self, now_ns: int) -> None:

@@ -48,10 +48,12 @@ class GeneratorProcess:
 
     @property
     def pid(self) -> int:
+        """The process id."""
         return self._child.pid
 
     @property
     def is_running(self) -> bool:
+        """Whether the process has not ended yet."""
         return self._child.poll() is None
 
     def wait(self, timeout_s: float) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class Lateness:
         self._max_ns = 0
 
     def add(self, late_ns: int) -> None:
+        """Count one delay, in nanoseconds."""
         if late_ns > self._max_ns:
             self._max_ns = late_ns
         try:
@@ -41,4 +42,5 @@ class Lateness:
 
     @property
     def max_s(self) -> float | None:
+        """The longest delay in seconds; None without requests."""
         return self._max_ns / NS_PER_S if any(self._counts) else None

@@ -41,6 +41,7 @@ class ClosedLoop(Exchange):
 
     @property
     def loop(self) -> str:
+        """Which kind of loop this is: `closed`."""
         return "closed"
 
 
@@ -56,6 +57,7 @@ class OpenLoop(Exchange):
 
     @property
     def loop(self) -> str:
+        """Which kind of loop this is: `open`."""
         return "open"
 
 

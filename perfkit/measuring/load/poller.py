@@ -25,10 +25,12 @@ class Poller:
         self._handlers: dict[int, Handler] = {}
 
     def add(self, fd: int, events: int, handler: Handler) -> None:
+        """Watch a descriptor for events, `READS`, `WRITES` or both."""
         self._handlers[fd] = handler
         self._epoll.register(fd, events)
 
     def change(self, fd: int, events: int, handler: Handler) -> None:
+        """Watch a known descriptor for other events, with another handler."""
         self._handlers[fd] = handler
         self._epoll.modify(fd, events)
 
@@ -51,4 +53,5 @@ class Poller:
         return now_ns
 
     def close(self) -> None:
+        """Give epoll's own descriptor back; the watched ones stay open."""
         self._epoll.close()

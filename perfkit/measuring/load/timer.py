@@ -50,6 +50,7 @@ class Timer:
             os.read(self.fd, 8)
 
     def close(self) -> None:
+        """Give the descriptor back."""
         os.close(self.fd)
 
     def _set(self, first_ns: int, interval_ns: int) -> None:

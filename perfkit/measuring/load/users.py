@@ -55,6 +55,7 @@ class Users:
 
     @property
     def is_done(self) -> bool:
+        """Whether every user has had the last reply and will not send again."""
         return self._active == 0
 
     def freed(self, channel: Channel, now_ns: int) -> None:

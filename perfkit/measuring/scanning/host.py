@@ -29,6 +29,7 @@ class Given:
         self._service = service
 
     def at(self, settings: ServerSettings | None) -> Service:
+        """The service, moved to those settings live; raises TargetFailed or ConfigError."""
         _move(self._service, settings)
         return self._service
 
@@ -54,6 +55,7 @@ class Launched:
             self._service = None
 
     def at(self, settings: ServerSettings | None) -> Service:
+        """The service at those settings, started afresh where they need it; raises TargetFailed or ConfigError."""
         if self._service is not None and self._needs_fresh(self._service, settings):
             self.close()
         if self._service is None:
