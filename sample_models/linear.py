@@ -40,9 +40,11 @@ class PlainLinear:
         return functional.linear(x, self._weight, self._bias)
 
     def gelu(self, x: Tensor) -> Tensor:
+        """The product, then GELU, in two calls."""
         return functional.gelu(functional.linear(x, self._weight, self._bias))
 
     def plus(self, x: Tensor, residual: Tensor) -> Tensor:
+        """The product, then the sum, in place."""
         return functional.linear(x, self._weight, self._bias).add_(residual)
 
 
@@ -62,10 +64,12 @@ class PackedLinear:
         return result
 
     def gelu(self, x: Tensor) -> Tensor:
+        """The product with GELU in one call."""
         result: Tensor = self._fused(x, self._weight, self._bias, "gelu", [], "none")
         return result
 
     def plus(self, x: Tensor, residual: Tensor) -> Tensor:
+        """The product with the sum in one call."""
         result: Tensor = self._fused_with(x, residual, self._weight, self._bias, "add")
         return result
 

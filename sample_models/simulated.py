@@ -51,26 +51,32 @@ class SimulatedModel:
         self._device = device
 
     def preprocess(self, payload: Any) -> Visit:
+        """The preset's host work before the model; the request now counts as in the service."""
         visit = self._device.enter()
         self._device.work(self.preset.service.preprocess)
         return visit
 
     def collate(self, items: Sequence[Visit]) -> Collated:
+        """The batch, as large as the preset says that inputs are."""
         size = len(items)
         nbytes = size * self.preset.device.input_bytes
         return Collated(inputs=tuple(items), size=size, units=size, padded_units=size, nbytes=nbytes)
 
     def predict(self, inputs: tuple[Visit, ...]) -> Placeholder:
+        """The preset's host and device work of one call."""
         self._device.launch(self.preset.service.predict, len(inputs))
         return Placeholder(visits=inputs, nbytes=len(inputs) * self.preset.device.output_bytes)
 
     def split(self, outputs: Placeholder, size: int) -> list[Placed]:
+        """One output for each request of the call."""
         return [Placed(visit=visit, size=size) for visit in outputs.visits]
 
     def postprocess(self, output: Placed) -> dict[str, Any]:
+        """The preset's host work after the model; says that it is simulated."""
         self._device.work(self.preset.service.postprocess)
         output.visit.leave()
         return {"simulated": True, "preset": self.preset.name, "size": output.size}
 
     def example(self) -> str:
+        """Any JSON will do as a payload."""
         return "simulated"

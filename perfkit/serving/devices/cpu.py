@@ -57,30 +57,37 @@ class CpuDevice:
         self._worker = _Worker()
 
     def prepare(self, intra_op_threads: int) -> None:
+        """Limit torch's threads in the process, if it is imported."""
         torch = sys.modules.get("torch")
         if torch is not None:
             torch.set_num_threads(intra_op_threads)
 
     def enter_worker(self, intra_op_threads: int) -> None:
+        """Limit torch's threads and enter inference mode in the calling thread."""
         self._worker.intra_op_threads = intra_op_threads
         self._set_torch_up()
 
     def leave_worker(self) -> None:
+        """Leave inference mode, on the same thread."""
         if self._worker.inference_mode is not None:
             self._worker.inference_mode.__exit__(None, None, None)
             self._worker.inference_mode = None
 
     def effective_threads(self) -> int:
+        """Torch's limit in the calling thread, read back; 1 without torch."""
         torch = sys.modules.get("torch")
         return 1 if torch is None else int(torch.get_num_threads())
 
     def stream(self, priority: int = 0) -> CpuStream:
+        """A stream of one worker; priorities mean nothing here."""
         return CpuStream()
 
     def event(self) -> CpuEvent:
+        """An empty event."""
         return CpuEvent()
 
     def record(self, event: CpuEvent, stream: CpuStream) -> None:
+        """The event happens now: all work before it is done."""
         event.at_ns = self._now_ns()
 
     def wait(self, stream: CpuStream, event: CpuEvent) -> None:
@@ -90,28 +97,35 @@ class CpuDevice:
         """Nothing to do: whatever was recorded has happened."""
 
     def instant_ns(self, event: CpuEvent) -> int:
+        """When the event was recorded, in host nanoseconds; 0 when empty."""
         return event.at_ns
 
     def elapsed_ns(self, start: CpuEvent, end: CpuEvent) -> int:
+        """Time between two recorded events; raises DeviceMisuse when one is empty."""
         if not start.at_ns or not end.at_ns:
             raise DeviceMisuse("an event is empty; record both before asking for the time between them")
         return end.at_ns - start.at_ns
 
     def buffer(self, nbytes: int, is_pinned: bool = False) -> Buffer:
+        """Host memory; raises OutOfDeviceMemory."""
         return self._account.take(Buffer(nbytes=nbytes, is_pinned=is_pinned, storage=bytearray(nbytes)))
 
     def free(self, buffer: Buffer) -> None:
+        """Give a buffer back; raises DeviceMisuse when it was given back before."""
         self._account.give_back(buffer)
 
     def copy_in(self, data: Any, nbytes: int, stream: CpuStream, span: Span, staging: Buffer | None = None) -> Any:
+        """The data as it is; the span stays empty."""
         span.started.at_ns = span.ended.at_ns = 0
         return data
 
     def copy_out(self, outputs: Any, stream: CpuStream, span: Span) -> Any:
+        """The outputs as they are; the span stays empty."""
         span.started.at_ns = span.ended.at_ns = 0
         return outputs
 
     def run(self, call: Callable[[Any], Any], inputs: Any, stream: CpuStream, span: Span) -> Any:
+        """Call the model in the calling thread; the span is the time of the call."""
         if not stream.is_set_up:
             stream.is_set_up = self._set_torch_up()
         span.started.at_ns = self._now_ns()
@@ -120,12 +134,15 @@ class CpuDevice:
         return outputs
 
     def memory(self) -> Memory:
+        """What the buffers take; the model's own memory is the process's."""
         return self._account.memory()
 
     def stats(self) -> dict[str, float]:
+        """Bytes held by buffers."""
         return {"device_allocated_bytes": float(self._account.memory().allocated_bytes)}
 
     def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
+        """A worker's own way to the device; call it on the worker's thread."""
         return Lane(self, worker, intra_op_threads)
 
     def close(self) -> None:

@@ -82,9 +82,11 @@ class SharedLedger(Ledger):
         self._lock = threading.Lock()  # guards closed, _free and _order
 
     def open(self) -> int:
+        """As in `Ledger`, from any thread."""
         with self._lock:
             return super().open()
 
     def close(self, row: int) -> None:
+        """As in `Ledger`, from any thread."""
         with self._lock:
             super().close(row)

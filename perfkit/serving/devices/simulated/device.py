@@ -96,27 +96,34 @@ class SimulatedDevice:
         """Nothing to undo."""
 
     def effective_threads(self) -> int:
+        """Always 1."""
         return 1
 
     def stream(self, priority: int = 0) -> Stream:
+        """A queue of device work that runs in order; a smaller priority goes first."""
         return Stream(priority)
 
     def event(self) -> SimulatedEvent:
+        """An empty event."""
         return SimulatedEvent()
 
     def record(self, event: SimulatedEvent, stream: Stream) -> None:
+        """The event happens when everything submitted to the stream so far is done."""
         event.clear()
         event.operation, event.at_ns = self._driver.tail(stream)
 
     def wait(self, stream: Stream, event: SimulatedEvent) -> None:
+        """Let the stream's next work start after the event; does not block the caller."""
         if event.operation is not None:
             self._driver.await_operation(stream, event.operation)
 
     def synchronize(self, event: SimulatedEvent) -> None:
+        """Block the calling thread until the event has happened; an empty event has."""
         if event.operation is not None:
             self._driver.wait(event.operation)
 
     def instant_ns(self, event: SimulatedEvent) -> int:
+        """When the event happened, in the clock's nanoseconds; 0 when empty; raises DeviceMisuse before."""
         operation = event.operation
         if operation is None:
             return event.at_ns
@@ -125,18 +132,22 @@ class SimulatedDevice:
         return (operation.started_ns if event.is_start else operation.ended_ns) or 0
 
     def elapsed_ns(self, start: SimulatedEvent, end: SimulatedEvent) -> int:
+        """Device time between two events; raises DeviceMisuse unless both have happened."""
         instants = self.instant_ns(start), self.instant_ns(end)
         if 0 in instants:
             raise DeviceMisuse("an event is empty; record both before asking for the time between them")
         return instants[1] - instants[0]
 
     def buffer(self, nbytes: int, is_pinned: bool = False) -> Buffer:
+        """Simulated memory, counted and not allocated; raises OutOfDeviceMemory."""
         return self._account.take(Buffer(nbytes=nbytes, is_pinned=is_pinned))
 
     def free(self, buffer: Buffer) -> None:
+        """Give a buffer back; raises DeviceMisuse when it was given back before."""
         self._account.give_back(buffer)
 
     def copy_in(self, data: Any, nbytes: int, stream: Stream, span: Span, staging: Buffer | None = None) -> Any:
+        """A copy's time on the timeline; without a large enough pinned buffer it blocks the caller."""
         is_staged = staging is not None and staging.is_pinned and staging.nbytes >= nbytes
         device = self.preset.device
         self._copy(nbytes, device.h2d_step(nbytes) if is_staged else device.pageable_h2d_step(nbytes), stream, span)
@@ -145,11 +156,13 @@ class SimulatedDevice:
         return data
 
     def copy_out(self, outputs: Any, stream: Stream, span: Span) -> Any:
+        """A copy's time on the timeline; the data stay where they are."""
         nbytes = int(getattr(outputs, "nbytes", 0))
         self._copy(nbytes, self.preset.device.d2h_step(nbytes), stream, span)
         return outputs
 
     def run(self, call: Callable[[Any], Any], inputs: Any, stream: Stream, span: Span) -> Any:
+        """Call a model; what it launches or computes inside goes to the stream and makes the span."""
         worker = self._worker
         worker.stream, worker.first, worker.last = stream, None, None
         self.record(span.started, stream)
@@ -163,9 +176,11 @@ class SimulatedDevice:
         return outputs
 
     def memory(self) -> Memory:
+        """What is handed out now, and the most that ever was."""
         return self._account.memory()
 
     def stats(self) -> dict[str, float]:
+        """Busy seconds of each engine and views of them, all simulated."""
         busy = {f"simulated_{name}_busy_s": seconds for name, seconds in self._driver.busy_s().items()}
         memory = self._account.memory()
         return {
@@ -177,9 +192,11 @@ class SimulatedDevice:
         }
 
     def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
+        """A worker's own way to the device; call it on the worker's thread."""
         return Lane(self, worker, intra_op_threads)
 
     def close(self) -> None:
+        """Give the memory of the weights back."""
         self.free(self._weights)
 
     def _host_steps(self, part: HostPart) -> list[Step]:
