@@ -13,8 +13,6 @@ from perfkit.measuring.analysis.blocks import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-NS_PER_S = 1e9
-
 
 def relative_ns(table: pd.DataFrame, name: str, base_ns: int) -> Floats:
     """One instant of each row in nanoseconds after `base_ns`; NaN where it is absent.

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.instants import NS_PER_S, instant_matrix
+from perfkit.measuring.analysis.instants import instant_matrix
 from perfkit.records import BATCH_INSTANTS, CLIENT_INSTANTS, INSTANTS, STAGE_ENDS, STAGES
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns, schedule_order
+from perfkit.measuring.analysis.instants import relative_ns, schedule_order
 from perfkit.measuring.analysis.warmup import OK, Window, find_windows
 from perfkit.records import EndState
 

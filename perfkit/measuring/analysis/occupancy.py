@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfkit.measuring.analysis.instants import NS_PER_S, overlap_ns, relative_ns
+from perfkit.clock import NS_PER_S
+from perfkit.measuring.analysis.instants import overlap_ns, relative_ns
 from perfkit.measuring.analysis.ledger import has_server_half
 
 if TYPE_CHECKING:

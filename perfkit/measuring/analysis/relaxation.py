@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+from perfkit.clock import NS_PER_S
+from perfkit.measuring.analysis.instants import relative_ns
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats

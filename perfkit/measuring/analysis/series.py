@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+from perfkit.measuring.analysis.instants import relative_ns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
     from perfkit.measuring.analysis.warmup import Window
 
-_MARGIN_NS = 1e9  # readings this close to a window describe its edges
+_MARGIN_NS = NS_PER_S  # readings this close to a window describe its edges
 
 
 def counter_rate(run: RunData, windows: Sequence[Window], source: str, name: str) -> float | None:

@@ -24,7 +24,11 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from perfkit.clock import NS_PER_S
+
 SCHEMA = 1
+_NS_PER_US = 1_000
+_US_PER_S = NS_PER_S // _NS_PER_US
 _THREAD = re.compile(r"thread \((0x[0-9a-fA-F]+|\d+)\)(?:: (.*))?", re.DOTALL)
 _LIBRARY = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d+\.\d+)/")
 
@@ -117,7 +121,7 @@ def from_chrometrace(events: list[dict[str, Any]], circumstances: Circumstances)
     if not events:
         return _document(circumstances, pools, [], [])
     first_us, last_us = events[0]["ts"], events[-1]["ts"]
-    period_us = 1_000_000 / circumstances.rate_hz
+    period_us = _US_PER_S / circumstances.rate_hz
     ticks: list[tuple[int, tuple[int, int]]] = []
     for span in _known_spans(events, circumstances.live_threads, period_us):
         inside = range(ceil((span.started_us - first_us) / period_us), ceil((span.ended_us - first_us) / period_us))
@@ -126,7 +130,7 @@ def from_chrometrace(events: list[dict[str, Any]], circumstances: Circumstances)
             ticks += [(tick, member) for tick in inside]
     ticks.sort()
     zero_ns = _find_zero(circumstances, first_us, last_us)
-    times = [zero_ns + round((first_us + tick * period_us) * 1_000) for tick, _ in ticks]
+    times = [zero_ns + round((first_us + tick * period_us) * _NS_PER_US) for tick, _ in ticks]
     return _document(circumstances, pools, times, [member for _, member in ticks])
 
 
@@ -137,8 +141,8 @@ def _find_zero(circumstances: Circumstances, first_us: int, last_us: int) -> int
     may have noticed late.
     """
     if circumstances.stopped_ns is None:
-        return circumstances.attached_ns - first_us * 1_000
-    return circumstances.stopped_ns - last_us * 1_000
+        return circumstances.attached_ns - first_us * _NS_PER_US
+    return circumstances.stopped_ns - last_us * _NS_PER_US
 
 
 def _known_spans(events: list[dict[str, Any]], live: frozenset[int] | None, period_us: float) -> Iterator[Span]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from perfkit.clock import NS_PER_S
+
 BOUNDS_S: tuple[float, ...] = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 )  # fmt: skip
-_BOUNDS_NS = [round(bound * 1e9) for bound in BOUNDS_S]
+_BOUNDS_NS = [round(bound * NS_PER_S) for bound in BOUNDS_S]
 
 
 class Histogram:

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from perfkit.clock import NS_PER_S
 from perfkit.serving.server.histogram import BOUNDS_S
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class _ServiceCollector(Collector):
         bounds = [*map(str, BOUNDS_S), "+Inf"]
         buckets = list(zip(bounds, itertools.accumulate(histogram.counts), strict=True))
         family = HistogramMetricFamily("perfkit_request_seconds", "Time from accepted to replied.")
-        family.add_metric([], buckets, histogram.sum_ns / 1e9)
+        family.add_metric([], buckets, histogram.sum_ns / NS_PER_S)
         return family
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfkit import fields
-from perfkit.clock import REAL_CLOCK, process_cpu_ns
+from perfkit.clock import NS_PER_S, REAL_CLOCK, process_cpu_ns
 from perfkit.errors import ConfigError
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
@@ -113,8 +113,8 @@ class Service:
             "payloads": getattr(self.model, "payloads", None),
             "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
             "is_ready": self.is_ready,
-            "uptime_s": (now_ns - self.started_ns) / 1e9,
-            "cpu_s": process_cpu_ns() / 1e9,
+            "uptime_s": (now_ns - self.started_ns) / NS_PER_S,
+            "cpu_s": process_cpu_ns() / NS_PER_S,
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,

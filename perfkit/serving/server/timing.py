@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from perfkit.clock import NS_PER_S
 from perfkit.records import BATCH_INSTANTS, STAGE_ENDS
 from perfkit.serving.instrument import columns as c
 
+_NS_PER_MS = NS_PER_S // 1_000
 _LAST = "postprocess"  # later stages have not happened when the header is written
 
 
@@ -36,7 +38,7 @@ def server_timing(request: Sequence[int], batch: Sequence[int]) -> bytes:
         if not instant_ns:
             continue
         if before_ns:
-            parts.append(f"{stage};dur={(instant_ns - before_ns) / 1e6:.3f}")
+            parts.append(f"{stage};dur={(instant_ns - before_ns) / _NS_PER_MS:.3f}")
         before_ns = instant_ns
     if not parts:  # stamps are off
         return b""

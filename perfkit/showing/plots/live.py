@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from perfkit.clock import NS_PER_S
 from perfkit.showing.plots.look import BLUE, GREEN, ORANGE, VERMILION, dressed, latency_unit, scaled
 
 if TYPE_CHECKING:
     import pandas
 
-_NS_PER_S = 1_000_000_000
 _COLUMNS = ("throughput_rps", "p50_s", "p99_s", "queued")
 _HEIGHT = 520
 
@@ -28,7 +28,7 @@ def live_table(readings: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
     rows = sorted(readings, key=lambda reading: reading["time_ns"])
     began_ns = rows[0]["time_ns"] if rows else 0
     elapsed = [
-        {"elapsed_s": (row["time_ns"] - began_ns) / _NS_PER_S} | {name: row.get(name) for name in _COLUMNS}
+        {"elapsed_s": (row["time_ns"] - began_ns) / NS_PER_S} | {name: row.get(name) for name in _COLUMNS}
         for row in rows
     ]
     return pandas.DataFrame(elapsed, columns=["elapsed_s", *_COLUMNS]).astype("float64")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfkit import units
-from perfkit.measuring.analysis.instants import NS_PER_S, overlap_ns, relative_ns
+from perfkit.clock import NS_PER_S
+from perfkit.measuring.analysis.instants import overlap_ns, relative_ns
 from perfkit.measuring.analysis.series import server_cores
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
 

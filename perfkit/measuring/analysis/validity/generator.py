@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfkit import units
-from perfkit.measuring.analysis.instants import NS_PER_S, relative_ns
+from perfkit.clock import NS_PER_S
+from perfkit.measuring.analysis.instants import relative_ns
 from perfkit.measuring.analysis.latency import at_probability
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
 

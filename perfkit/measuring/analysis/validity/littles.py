@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfkit import units
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.instants import instant_matrix, overlap_ns, relative_ns
 from perfkit.measuring.analysis.ledger import SERVER_INSTANTS, has_server_half
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
 MOST_RESIDUAL = 0.02
+_BLINK_NS = NS_PER_S // 1_000  # two readings closer than this may show the same area
 LITTLE_ORIGIN = "Little 1961; within 2 %, or N / n when that is more: what the window's edges can hide"
 LAW_ORIGIN = "interactive response time law, Denning and Buzen 1978; within 2 %"
 GAUGE_ORIGIN = "by definition: a gauge that stands still measures nothing"
@@ -56,7 +58,7 @@ def _is_stale(run: RunData, readings: Sequence[Mapping[str, Any]]) -> bool:
 
 def _froze(times: Any, areas: Any, busy: Any) -> bool:
     """Whether a gauge that showed requests grew by nothing for more than a blink: it was not read anew."""
-    return bool((busy & (areas == 0) & (times > 1_000_000)).any())
+    return bool((busy & (areas == 0) & (times > _BLINK_NS)).any())
 
 
 def little_figures(run: RunData) -> tuple[float, float, int] | None:
@@ -113,6 +115,6 @@ def check_interactive_law(run: RunData, measured: Measured) -> Check:
     if ended == 0:
         return not_judged(name, MOST_RESIDUAL, LAW_ORIGIN, "nothing was measured")
     spent = sum(float(overlap_ns(scheduled, received, span).sum()) for span in spans)
-    response, expected = spent / ended, sum(end - start for start, end in spans) * run.users / ended - run.think_s * 1e9
+    response, expected = spent / ended, sum(end - start for start, end in spans) * run.users / ended - run.think_s * NS_PER_S
     residual = abs(response - expected) / response
     return at_most(name, residual, MOST_RESIDUAL, LAW_ORIGIN, f"{run.users} users were not all waiting or thinking")
