@@ -115,6 +115,7 @@ def check_interactive_law(run: RunData, measured: Measured) -> Check:
     if ended == 0:
         return not_judged(name, MOST_RESIDUAL, LAW_ORIGIN, "nothing was measured")
     spent = sum(float(overlap_ns(scheduled, received, span).sum()) for span in spans)
-    response, expected = spent / ended, sum(end - start for start, end in spans) * run.users / ended - run.think_s * NS_PER_S
+    response = spent / ended
+    expected = sum(end - start for start, end in spans) * run.users / ended - run.think_s * NS_PER_S
     residual = abs(response - expected) / response
     return at_most(name, residual, MOST_RESIDUAL, LAW_ORIGIN, f"{run.users} users were not all waiting or thinking")
