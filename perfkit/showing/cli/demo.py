@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfkit.showing.cli.main import exit_code
+
 if TYPE_CHECKING:
     from perfkit.measuring.scanning.tour import Tour
     from perfkit.showing.report.data import ReportData
-
-_VOID_EXIT = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(tour, report)
         console.say(f"report: {page}\nruns: {folder}")
-    return 0 if any(point["grade"] != "void" for point in tour.scan.points) else _VOID_EXIT
+    return exit_code(tour.scan.points)
 
 
 def _write(report: ReportData, folder: Path, parent: Path) -> Path:

@@ -6,8 +6,7 @@ import argparse
 
 from perfkit import fields
 from perfkit.showing.cli import options as flags
-
-_VOID_EXIT = 3
+from perfkit.showing.cli.main import exit_code
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,4 +41,4 @@ def run(options: argparse.Namespace) -> int:
         for line in remarks([result.point]):
             console.say(line)
         console.say(f"saved in {result.folder}")
-    return _VOID_EXIT if result.grade == "void" else 0
+    return exit_code([result.point])

@@ -10,8 +10,8 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from perfkit import __version__
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError
@@ -26,6 +26,7 @@ COMMANDS = {
     "runs": "list archived runs and scans",
 }
 _INTERRUPTED = 130
+_VOID = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # such as a full temporary folder, which no part of perfkit expects
         print(f"perfkit: the system refused: {error}; make room or give access, then try again", file=sys.stderr)
         return EnvironmentLacks.exit_code
+
+
+def exit_code(points: Sequence[Mapping[str, Any]]) -> int:
+    """0 when at least one point counts, 3 when all are void."""
+    return 0 if any(point["grade"] != "void" for point in points) else _VOID
 
 
 class _Parser(argparse.ArgumentParser):

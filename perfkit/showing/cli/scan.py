@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from perfkit.errors import ConfigError
 from perfkit.measuring.archive.format import SCAN_NAME
 from perfkit.showing.cli import options as flags
+from perfkit.showing.cli.main import exit_code
 
 if TYPE_CHECKING:
     from perfkit.measuring.scanning.grid import Scan
     from perfkit.measuring.scanning.plan import ScanPlan
-
-_VOID_EXIT = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         console.print_json(scan.to_json())
     else:
         _print(scan)
-    return 0 if any(point["grade"] != "void" for point in scan.points) else _VOID_EXIT
+    return exit_code(scan.points)
 
 
 def _how_to_go_on(folder: Path) -> str:
