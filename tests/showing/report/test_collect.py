@@ -126,10 +126,18 @@ def test_a_tour_is_one_section_a_setting_with_a_curve_for_each_set_of_payloads(t
     assert render_report(report)
 
 
-def test_a_tour_whose_best_is_the_default_compares_nothing(tmp_path, points):
+def test_a_tour_that_compared_nothing_says_why(tmp_path, points):
     report = report_of_tour(tour_of(tmp_path, points, final=False))
-    assert (report.comparison, report.comparison_verdict) == (None, "")
+    why = "Nothing was compared with the default: no point could be recommended."
+    assert (report.comparison, report.comparison_verdict) == (None, why)
     assert render_report(report)
+
+
+def test_a_round_of_an_unfinished_scan_has_no_point_to_report(tmp_path):
+    contents = contents_of(load_run(TINY))
+    bare = dataclasses.replace(contents, manifest=dataclasses.replace(contents.manifest, certificate=None))
+    with pytest.raises(ArchiveError, match="is one round of a scan that is not finished"):
+        report_of_folder(save_run(tmp_path / "part", bare))
 
 
 def test_a_folder_that_holds_nothing_is_wrong_use_and_a_damaged_one_is_not(tmp_path):
