@@ -19,6 +19,7 @@ from perfkit.fields import Checked, field, nested
 
 PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
+LIGHT_MODELS = ("noop", "simulated")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,11 @@ class ServerSettings(Checked):
             raise ConfigError(
                 "placement is threads with topology = carry; carry runs every stage inline (use topology = staged)"
             )
+
+
+def is_light(model: str) -> bool:
+    """Whether a model leaves the CPU to others, so that the load generator may have a core of its own."""
+    return model.partition(":")[0] in LIGHT_MODELS
 
 
 def read_toml(path: Path) -> dict[str, Any]:

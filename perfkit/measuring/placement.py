@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import os
 
-LIGHT_MODELS = ("noop", "simulated")
+from perfkit.settings import is_light
+
 _GENERATOR_NICE = -10
 
 
@@ -25,6 +26,6 @@ class Placement:
 def place(model: str) -> Placement:
     """Where the processes of a measurement of this model run on this machine."""
     cores = sorted(os.sched_getaffinity(0))
-    if model.partition(":")[0] in LIGHT_MODELS and len(cores) > 1:
+    if is_light(model) and len(cores) > 1:
         return Placement(server_cpus=tuple(cores[:-1]), generator_cpus=(cores[-1],), generator_nice=None)
     return Placement(server_cpus=None, generator_cpus=None, generator_nice=_GENERATOR_NICE)

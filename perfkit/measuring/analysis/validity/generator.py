@@ -11,6 +11,7 @@ from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.instants import relative_ns
 from perfkit.measuring.analysis.latency import at_probability
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
+from perfkit.settings import is_light
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
@@ -29,7 +30,6 @@ MACHINE_ORIGIN = "judgement: at most 10 % of the machine when the model computes
 MOST_CORE = 0.50
 CORE_ORIGIN = "judgement: at most half of the generator's core"
 _LEAST_GAPS = 8
-_LIGHT = ("simulated", "noop")  # models that leave the CPU to others; the generator has a core of its own
 
 
 def lateness_p99_s(run: RunData, measured: Measured) -> float | None:
@@ -117,7 +117,7 @@ def check_generator_cpu(run: RunData) -> Check:
         return not_judged(name, MOST_MACHINE, MACHINE_ORIGIN, "no report of the load generator")
     if model.partition(":")[0] == "noop":
         return not_judged(name, MOST_CORE, CORE_ORIGIN, "a no-op server is limited by the generator by intention")
-    if run.settings is not None and not run.simulated and model.partition(":")[0] not in _LIGHT:
+    if run.settings is not None and not run.simulated and not is_light(model):
         text = f"the generator used {units.format_percent(ratio)} of the machine that the model computes on"
         return at_most(name, ratio, min(MOST_MACHINE, MOST_CORE / run.usable_cores), MACHINE_ORIGIN, text)
     core = ratio * run.usable_cores
