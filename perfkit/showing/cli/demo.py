@@ -69,10 +69,10 @@ def _write(report: ReportData, folder: Path, parent: Path) -> Path:
 
 
 def _print(tour: Tour, report: ReportData) -> None:
-    from perfkit.measuring.scanning.tour import IN_FLIGHT
     from perfkit.showing.cli import console
+    from perfkit.showing.plots.points import loop_text
 
-    about = f"{IN_FLIGHT} in flight{' · simulated' if report.simulated else ''}"
+    about = f"{loop_text(tour.scan.points)}{' · simulated' if report.simulated else ''}"
     for series in tour.series:
         label = f" · {series.label}" if series.label else ""
         _print_points(tour.points(series), f"{series.varied}{label} · {about}")

@@ -24,7 +24,8 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.experiment import measure
     from perfkit.measuring.service import attach
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import loop_text, points_table, remarks
+    from perfkit.showing.cli.tables import points_table, remarks
+    from perfkit.showing.plots.points import loop_text
 
     load = flags.read_load(options)
     server, client = flags.split_changes(options.changes, load)

@@ -88,8 +88,8 @@ def _plan(options: argparse.Namespace) -> ScanPlan:
 
 def _print(scan: Scan) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import loop_text, points_table, remarks
-    from perfkit.showing.plots.points import knee_text
+    from perfkit.showing.cli.tables import points_table, remarks
+    from perfkit.showing.plots.points import knee_text, loop_text
     from perfkit.showing.report.advice import recommendation
 
     model = scan.points[0]["settings"].get("model", "service")

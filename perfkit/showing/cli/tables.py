@@ -15,7 +15,7 @@ from perfkit.measuring.archive.runs import RunEntry
 from perfkit.showing.cli.console import varied_text
 from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
-from perfkit.units import ABSENT, format_bytes, format_percent, format_rate
+from perfkit.units import ABSENT, format_bytes, format_percent
 
 Points = Sequence[Mapping[str, Any]]
 
@@ -49,16 +49,6 @@ def _interval(figure: Figure) -> Text:
 
 def _two(above: str, below: str) -> Text:
     return Text(above).append(f"\n{below}" if below else "", style="dim")
-
-
-def loop_text(points: Points) -> str:
-    """How the points were loaded, as far as they have it in common: `closed loop, 8 users`."""
-    loads = [point["load"] for point in points]
-    if loads[0]["loop"] == "open":
-        rates = {load["rate_rps"] for load in loads}
-        return f"open loop, {format_rate(rates.pop())}" if len(rates) == 1 else "open loop"
-    users = {load["concurrency"] for load in loads}
-    return f"closed loop, {users.pop()} in flight" if len(users) == 1 else "closed loop"
 
 
 def _table() -> Table:

@@ -12,15 +12,13 @@ import jinja2
 
 from perfkit.measuring.experiment import Run
 from perfkit.measuring.scanning.grid import Scan
-from perfkit.showing.plots.points import knee_text, knees_by_label
+from perfkit.showing.plots.points import knee_text, knees_by_label, loop_text
 from perfkit.showing.report.advice import recommendation
 from perfkit.showing.report.collect import report_of_run, report_of_scan
 from perfkit.showing.report.data import ReportData
-from perfkit.showing.report.rows import Row, row_of
-from perfkit.units import format_rate
+from perfkit.showing.report.rows import COLUMNS, Row, row_of
 
 MOST_ROWS = 60
-COLUMNS = ("throughput", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "CPU cores")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +46,7 @@ def table_of(result: Run | Scan) -> Table:
 
 
 def _caption(report: ReportData, points: Sequence[Mapping[str, Any]]) -> str:
-    loads = {_load_text(point.get("load") or {}) for point in points}
-    shared = sorted(loads) if len(loads) == 1 else []
-    return " · ".join(filter(None, [report.title, *shared, "simulated" if report.simulated else ""]))
-
-
-def _load_text(load: Mapping[str, Any]) -> str:
-    if load.get("loop") == "open":
-        return f"open loop, {format_rate(load['rate_rps'])}"
-    return f"closed loop, {load['concurrency']} users" if load else ""
+    return " · ".join(filter(None, [report.title, loop_text(points), "simulated" if report.simulated else ""]))
 
 
 def _notes(result: Run | Scan, section: Mapping[str, Any], left_out: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfkit.errors import ConfigError
-from perfkit.units import format_number
+from perfkit.units import format_number, format_rate
 
 Point = Mapping[str, Any]
 Points = Sequence[Point] | Mapping[str, Sequence[Point]]
@@ -77,6 +77,18 @@ def setting_text(value: Any) -> str:
 def count_text(count: float | None) -> str:
     """A whole number of things: 96 -> `96`, 1259 -> `1,259`."""
     return format_number(count, digits=1)
+
+
+def loop_text(points: Iterable[Point]) -> str:
+    """How points were loaded, as far as they have it in common: `closed loop, 8 users`; "" when nobody knows."""
+    loads = [load for point in points if (load := point.get("load"))]
+    if not loads:
+        return ""
+    if loads[0]["loop"] == "open":
+        rates = {load["rate_rps"] for load in loads}
+        return f"open loop, {format_rate(rates.pop())}" if len(rates) == 1 else "open loop"
+    users = {load["concurrency"] for load in loads}
+    return f"closed loop, {users.pop()} users" if len(users) == 1 else "closed loop"
 
 
 def knees_by_label(knee: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

@@ -18,13 +18,12 @@ from perfkit.showing.plots.scan import plot_scan, scan_table
 from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.glossary import GLOSSARY
-from perfkit.showing.report.rows import Row, facts, row_of
+from perfkit.showing.report.rows import COLUMNS, Row, facts, row_of
 from perfkit.showing.report.scripts import page_scripts, policy
 from perfkit.showing.report.selftests import SelfTest, self_tests, summary
 from perfkit.showing.web import assets
 
 _FOLDER = Path(__file__).parent
-_COLUMNS = ("throughput", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "CPU cores", "requests")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +87,7 @@ def render_report(report: ReportData) -> str:
         style=Markup((_FOLDER / "page.css").read_text("utf-8")),
         policy=Markup(policy(scripts)),
         scripts=scripts,
-        columns=_COLUMNS,
+        columns=(*COLUMNS, "requests"),
         scans=[_section(scan, at) for at, scan in enumerate(report.scans)],
         flame_json=Markup(assets.inline_json(report.flame)) if report.flame else None,
         comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],

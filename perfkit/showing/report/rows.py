@@ -17,6 +17,7 @@ from perfkit.units import (
     format_rate,
 )
 
+COLUMNS = ("throughput", "P50", "P95", "P99", "queue wait", "batch wait", "fill", "CPU cores")
 _UNITS = {"_s": format_duration, "_bytes": format_bytes, "_ratio": format_percent, "_rps": format_rate}
 
 
@@ -42,7 +43,7 @@ class Row:
 
 
 def row_of(point: Point, label: str, varied: str) -> Row:
-    """A point as texts, in the order of the table's columns."""
+    """A point as texts; its figures are in the order of COLUMNS."""
     throughput = point.get("throughput_rps") or {}
     latency = point.get("latency_s") or {}
     stages = point.get("stages_s") or {}

@@ -60,7 +60,7 @@ def test_two_demos_in_a_row_leave_two_archives_the_latest_page_and_nothing_else(
     other = Path(second.out.splitlines()[-1].removeprefix("runs: "))
     assert second.err == ""
     assert "flame graph: not recorded: py-spy may not look; ask the owner of the machine\n" in second.out
-    assert second.out.count(" · 32 in flight · simulated\n") >= 2
+    assert second.out.count(" · closed loop, 32 users · simulated\n") >= 2
     assert files_below(folder) == before
     assert os.listdir(tmp_path) == ["perfkit-demo"]
     assert sorted(os.listdir("perfkit-demo")) == sorted([folder.name, other.name, "report.html"])

@@ -39,7 +39,7 @@ def test_a_person_gets_a_table_the_decisive_reasons_the_advice_and_the_place(per
 def test_a_simulated_scan_says_so_to_scripts_and_to_people(perfkit):
     words = ("scan", "--model", "simulated:s001-a10", *QUICK, "--out", "mine")
     ended = perfkit(*words)
-    assert ended.out.splitlines()[0].strip() == "simulated:s001-a10 · closed loop, 8 in flight · simulated"
+    assert ended.out.splitlines()[0].strip() == "simulated:s001-a10 · closed loop, 8 users · simulated"
     again = perfkit(*words, "--resume", "--json")
     assert (again.document["simulated"], [point["simulated"] for point in again.points]) == (True, [True])
 

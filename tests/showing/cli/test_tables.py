@@ -9,7 +9,7 @@ from rich.console import Console
 
 from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
-from perfkit.showing.cli.tables import frames_table, loop_text, points_table, remarks, runs_table
+from perfkit.showing.cli.tables import frames_table, points_table, remarks, runs_table
 
 POINTS = json.loads((Path(__file__).parents[1] / "plots" / "points.json").read_text("utf-8"))
 
@@ -100,19 +100,6 @@ def test_a_short_point_whose_cells_say_what_it_needs_gives_no_reason_again():
     assert remarks([point("short", varied={}, latency_s=known, reasons=[unseen])]) == [
         f"the only setting: short: {unseen}"
     ]
-
-
-@pytest.mark.parametrize(
-    ("loads", "text"),
-    [
-        ([{"loop": "closed", "concurrency": 8}] * 2, "closed loop, 8 in flight"),
-        ([{"loop": "closed", "concurrency": 8}, {"loop": "closed", "concurrency": 4}], "closed loop"),
-        ([{"loop": "open", "rate_rps": 20.0}], "open loop, 20.0 req/s"),
-        ([{"loop": "open", "rate_rps": 20.0}, {"loop": "open", "rate_rps": 40.0}], "open loop"),
-    ],
-)
-def test_the_load_is_told_as_far_as_the_points_share_it(loads, text):
-    assert loop_text([point(load=load) for load in loads]) == text
 
 
 def test_the_frames_of_a_recording_say_how_many_looks_they_rest_on():

@@ -3,8 +3,8 @@
 import dataclasses
 import re
 
-from perfkit.showing.notebook.table import COLUMNS, MOST_ROWS, Table, table_of, to_html, to_text
-from perfkit.showing.report.rows import Figure, Row
+from perfkit.showing.notebook.table import MOST_ROWS, Table, table_of, to_html, to_text
+from perfkit.showing.report.rows import COLUMNS, Figure, Row
 
 
 def row(**changes):
