@@ -13,7 +13,18 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "perfkit"
 FOUNDATION = ("units", "clock", "errors", "records", "fields", "settings", "resources", "children")
 WINGS = ("serving", "measuring", "explaining", "showing")
-INSTRUMENTS = ("load", "collectors", "analysis", "archive", "importers", "placement", "control", "service", "gilwaits")
+INSTRUMENTS = (
+    "load",
+    "collectors",
+    "analysis",
+    "archive",
+    "importers",
+    "placement",
+    "control",
+    "service",
+    "gilwaits",
+    "ledgerreader",
+)
 
 # What a part may import of its own wing; itself always. Parts that are not named here fail the test.
 MAY_IMPORT = {
@@ -33,6 +44,7 @@ MAY_IMPORT = {
         "importers": {"analysis", "archive"},
         "service": {"control", "placement"},
         "gilwaits": {"collectors", "service"},
+        "ledgerreader": {"service"},
         "joining": {"load", "archive"},
         "phase": {*INSTRUMENTS, "joining"},
         "experiment": {*INSTRUMENTS, "joining", "phase"},
