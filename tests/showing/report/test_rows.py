@@ -4,9 +4,9 @@ from perfkit.showing.report.rows import Figure, Row, facts, row_of
 from perfkit.showing.report.selftests import SelfTest, self_tests, summary
 
 CHECKS = [
-    {"name": "little", "passed": True, "figure": 0.0041, "threshold": 0.02, "origin": "Little 1961", "reason": "L 15.9"},
+    {"name": "little", "passed": True, "figure": 0.0041, "threshold": 0.02, "origin": "Little", "reason": "L 15.9"},
     {"name": "lateness", "passed": False, "figure": 0.031, "threshold": 0.002, "origin": "judgement", "reason": ""},
-    {"name": "gauge", "passed": None, "figure": None, "threshold": 0.02, "origin": "Little 1961", "reason": "no gauge"},
+    {"name": "gauge", "passed": None, "figure": None, "threshold": 0.02, "origin": "Little", "reason": "no gauge"},
 ]
 
 
@@ -65,9 +65,9 @@ def test_nested_facts_read_with_the_unit_of_their_name():
 def test_self_tests_keep_passed_failed_and_not_judged_apart():
     tests = self_tests({"checks": CHECKS})
     assert tests == (
-        SelfTest(name="little", verdict="passed", figure="0.00410", limit="0.0200", note="L 15.9. Little 1961"),
+        SelfTest(name="little", verdict="passed", figure="0.00410", limit="0.0200", note="L 15.9. Little"),
         SelfTest(name="lateness", verdict="failed", figure="0.0310", limit="0.00200", note="judgement"),
-        SelfTest(name="gauge", verdict="not judged", figure="–", limit="0.0200", note="no gauge. Little 1961"),
+        SelfTest(name="gauge", verdict="not judged", figure="–", limit="0.0200", note="no gauge. Little"),
     )
     assert summary(tests) == "1 passed, 1 failed, 1 not judged"
 
