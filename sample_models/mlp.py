@@ -31,7 +31,6 @@ _ROW = struct.Struct(f"<{WIDTHS[0]}f")  # unlike the native form, "<" reports a 
 class Mlp:
     """64 numbers in, 4 floats out. Any number of threads may use one instance after `load`."""
 
-    device: ClassVar[str] = "cpu"
     payloads: ClassVar[str] = "numbers/mlp.jsonl"
 
     _layers: tuple[tuple[Tensor, Tensor], ...]

@@ -16,7 +16,6 @@ _ANSWER = [0.25, 0.25, 0.25, 0.25]
 class Noop:
     """Any JSON value in, the same four floats out. Imports neither torch nor numpy, and keeps no state."""
 
-    device: ClassVar[str] = "cpu"
     payloads: ClassVar[str] = "numbers/noop.jsonl"
 
     def load(self, device: Device, seed: int) -> None:

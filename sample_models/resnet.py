@@ -58,7 +58,6 @@ class _Block:
 class ResNet:
     """A JPEG in, the likeliest of 1000 untrained classes out. Threads may share one instance after `load`."""
 
-    device: ClassVar[str] = "cpu"
     payloads: ClassVar[str] = "images/images.jsonl"
 
     _stem: _Convolution

@@ -102,12 +102,6 @@ def _mean_over_all(spans: Floats) -> float | None:
     return None if len(spans) == 0 or bool(np.isnan(spans).all()) else float(np.nansum(spans)) / len(spans)
 
 
-def stage_shares(means: dict[str, float | None]) -> dict[str, float | None]:
-    """Each stage's share of the mean latency (0 to 1)."""
-    whole = sum(mean for mean in means.values() if mean is not None)
-    return {stage: None if mean is None or whole <= 0 else mean / whole for stage, mean in means.items()}
-
-
 def padding_ratio(batches: pd.DataFrame) -> float | None:
     """Share of the computed units (tokens, pixels) that was padding; None when batches count none."""
     computed = float(batches["padded_units"].sum()) if len(batches) else 0.0

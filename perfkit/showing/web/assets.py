@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,6 @@ def plotly_js() -> str:
             f"charts need plotly.js, which comes with the package plotly, and it is not here ({error}); "
             "install plotly 7 or later into this environment"
         ) from error
-
-
-def plotly_version() -> str:
-    """The version of the installed plotly package, for the report's environment."""
-    return metadata.version("plotly")
 
 
 @cache

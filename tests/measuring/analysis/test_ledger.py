@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfkit.measuring.analysis.ledger import fill_ratio, padding_ratio, stage_means, stage_shares, stage_table
+from perfkit.measuring.analysis.ledger import fill_ratio, padding_ratio, stage_means, stage_table
 from perfkit.records import BATCH_INSTANTS, INSTANTS, STAGE_ENDS, STAGES
 
 BASE_NS = 9_000_000_000_000_000
@@ -94,8 +94,6 @@ def test_means_add_up_to_the_mean_latency_and_an_absent_stage_has_none():
     means = stage_means(table)
     assert sum(means.values()) == pytest.approx(table["total"].mean())
     assert stage_means(stage_table(rows(short)))["h2d"] is None
-    assert sum(stage_shares(means).values()) == pytest.approx(1.0)
-    assert stage_shares(stage_means(stage_table(rows(short))))["h2d"] is None
 
 
 def test_padding_and_fill_of_batches():

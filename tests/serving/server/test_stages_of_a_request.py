@@ -21,7 +21,7 @@ from perfkit.measuring.analysis.ledger import stage_table
 from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.validity.stamps import check_clock_order, check_stamps_present
 from perfkit.measuring.joining import batch_table, request_table
-from perfkit.records import SERVER_STAGES, STAGE_ENDS, STAGES, EndState
+from perfkit.records import STAGE_ENDS, STAGES, EndState
 from perfkit.serving.devices.cpu import CpuEvent
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns
@@ -410,5 +410,5 @@ def test_the_server_timing_header_tells_the_same_stages(monkeypatch):
         job.receiver.job_done(job)
     (line,) = [line for line in replies[0].split(b"\r\n") if line.startswith(b"server-timing: ")]
     shown = dict(entry.split(";dur=") for entry in line.decode().removeprefix("server-timing: ").split(", "))
-    told = SERVER_STAGES[: SERVER_STAGES.index("postprocess") + 1]
+    told = STAGES[STAGES.index("parse") : STAGES.index("serialize")]
     assert shown == {stage: f"{BASE_NS[stage] / 1e6:.3f}" for stage in told}
