@@ -48,20 +48,8 @@ class GeneratorProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process id, for whoever watches the generator."""
         return self._child.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process has not ended yet."""
-        return self._child.poll() is None
-
-    def wait(self, timeout_s: float) -> dict[str, Any]:
-        """Wait for the end of the phase; returns the report. Raises what the process failed with."""
-        if not self.wait_briefly(timeout_s):
-            self.stop()
-            raise EnvironmentLacks(f"the load generator was not done after {timeout_s:g} s; see {self._log_path}")
-        return self.report()
 
     def wait_briefly(self, timeout_s: float) -> bool:
         """Wait up to so many seconds; returns whether the process has ended."""
