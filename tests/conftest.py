@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from perfkit.clock import ManualClock
 from perfkit.measuring.service import Service, launch
 
 _PATIENCE_S = 20.0
+
+settings.register_profile("perfkit", deadline=None)  # a busy machine is no failure
+settings.load_profile("perfkit")
 
 
 @pytest.fixture

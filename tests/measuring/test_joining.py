@@ -148,7 +148,7 @@ def test_batches_keep_their_counts_and_know_their_round():
 request_ids = st.sets(st.integers(1, 60), max_size=12)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(sent=request_ids, served=request_ids, batch_of=st.lists(st.integers(0, 3), min_size=12, max_size=12))
 def test_every_request_of_either_side_is_one_row_and_no_cell_is_invented(sent, served, batch_of):
     client = [

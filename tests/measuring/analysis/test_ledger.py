@@ -73,7 +73,7 @@ def test_a_planted_delay_moves_its_stage_and_no_other():
         assert moved.round(9).to_dict() == {name: 0.005 if name == stage else 0.0 for name in STAGES}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 10**9), min_size=len(INSTANTS), max_size=len(INSTANTS)),
     st.sets(st.sampled_from(INSTANTS[1:-1])),

@@ -47,7 +47,7 @@ MANIFESTS = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(MANIFESTS)
 def test_any_manifest_comes_back_equal(manifest):
     files = {"series.parquet": FileFacts(sha256="0" * 64, bytes=3)}

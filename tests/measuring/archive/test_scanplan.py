@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perfkit.errors import ArchiveError, ConfigError
@@ -63,7 +63,6 @@ def test_what_differs_between_two_plans_is_named():
     )
 
 
-@settings(deadline=None)
 @given(JSON, JSON)
 def test_two_plans_differ_exactly_when_their_json_does(one, other):
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -49,14 +49,14 @@ def frames(draw, table):
 
 
 @pytest.mark.parametrize("table", [BATCHES, SERIES], ids=lambda table: table.name)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_table_comes_back_equal_with_its_extra_columns(table, data):
     frame = data.draw(frames(table))
     pandas.testing.assert_frame_equal(through_parquet(table.name, frame), frame)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(frame=frames(REQUESTS))
 def test_any_requests_table_comes_back_equal(frame):
     pandas.testing.assert_frame_equal(through_parquet("requests", frame), frame)

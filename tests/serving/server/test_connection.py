@@ -343,7 +343,7 @@ def test_a_length_with_any_number_of_zeros_in_front_is_that_length():
     assert client.bodies == [b"hello"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.one_of(

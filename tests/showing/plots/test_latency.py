@@ -1,13 +1,12 @@
 """Is the percentile curve made of the sample's own order statistics, out to its last request?"""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perfkit.showing.plots.latency import latency_table, plot_latency
 
 
-@settings(deadline=None)  # the first example imports pandas
 @given(st.lists(st.floats(min_value=1e-6, max_value=10), min_size=1, max_size=3000))
 def test_the_curve_rises_through_the_sample_to_its_largest_latency(sample):
     table = latency_table({"run": sample})
