@@ -42,7 +42,7 @@ from perfkit.measuring.archive.storedscan import (
 LOCK_NAME = "scan.lock"
 
 
-class Scan:
+class ScanWriter:
     """A scan that this process writes, from `create_scan` or `open_scan` until `close`. One thread uses it."""
 
     def __init__(self, stored: StoredScan, lock: int) -> None:
@@ -64,12 +64,15 @@ class Scan:
             self._lock = None
 
     def done_parts(self) -> tuple[Part, ...]:
+        """The parts that are measured and on the disk, in order of execution."""
         return self.stored.done_parts()
 
     def pending_parts(self) -> tuple[Part, ...]:
+        """The parts that are still to measure, in order of execution."""
         return self.stored.pending_parts()
 
     def pooled(self, point: int) -> RunContents:
+        """All that is on the disk about a point, its rounds pooled; raises ArchiveError when nothing is."""
         return self.stored.pooled(point)
 
     def save_part(self, part: Part, contents: RunContents) -> Path:
@@ -106,7 +109,7 @@ class Scan:
             )
 
 
-def create_scan(folder: Path, header: ScanHeader) -> Scan:
+def create_scan(folder: Path, header: ScanHeader) -> ScanWriter:
     """Start a scan in a folder of its own: its plan is on the disk when this returns.
 
     Raises ConfigError when the folder holds a scan or a run already, ArchiveError when the disk refuses.
@@ -118,10 +121,10 @@ def create_scan(folder: Path, header: ScanHeader) -> Scan:
             if (folder / name).exists():
                 raise ConfigError(f"{folder} holds {name} already; go on with it by --resume, or choose another --out")
         _remove_leftovers(folder)
-        return Scan(_write(folder, normal), lock)
+        return ScanWriter(_write(folder, normal), lock)
 
 
-def open_scan(folder: Path, plan: Mapping[str, Any] | None) -> Scan:
+def open_scan(folder: Path, plan: Mapping[str, Any] | None) -> ScanWriter:
     """Take a scan up again, cleaning up behind a killed process; `plan` must be the stored one, or None.
 
     Raises ConfigError that names what differs in the plan, or that there is nothing to resume;
@@ -136,8 +139,8 @@ def open_scan(folder: Path, plan: Mapping[str, Any] | None) -> Scan:
         _remove_leftovers(folder)
         if stored.is_finished:
             durable.remove(folder / PARTS_FOLDER)
-            return Scan(stored, lock)
-        return Scan(_write(folder, dataclasses.replace(stored.header, resumes=stored.header.resumes + 1)), lock)
+            return ScanWriter(stored, lock)
+        return ScanWriter(_write(folder, dataclasses.replace(stored.header, resumes=stored.header.resumes + 1)), lock)
 
 
 def _write(folder: Path, header: ScanHeader) -> StoredScan:

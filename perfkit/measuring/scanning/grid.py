@@ -17,8 +17,7 @@ from perfkit.errors import TargetFailed
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.manifest import new_id
-from perfkit.measuring.archive.scanfolder import Scan as ScanWriter
-from perfkit.measuring.archive.scanfolder import create_scan, open_scan
+from perfkit.measuring.archive.scanfolder import ScanWriter, create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, record
 from perfkit.measuring.load.loops import Load
