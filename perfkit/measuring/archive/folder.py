@@ -114,7 +114,10 @@ def load_run(path: Path) -> StoredRun:
 
 
 def verify_run(path: Path) -> list[str]:
-    """Everything that is wrong with a saved run, one line each; empty when every byte is as saved."""
+    """Everything that is wrong with a saved run, one line each; empty when every byte is as saved.
+
+    For use as a library; each reader checks by itself what it reads.
+    """
     try:
         run = load_run(path)
     except ArchiveError as error:

@@ -53,7 +53,10 @@ def list_runs(folder: Path) -> list[RunEntry]:
 
 
 def find_run(folder: Path, wanted: str) -> RunEntry:
-    """The run or scan with an id or folder name, or the only one whose id starts so; raises ConfigError."""
+    """The run or scan with an id or folder name, or the only one whose id starts so; raises ConfigError.
+
+    For use as a library; the commands take folders.
+    """
     entries = list_runs(folder)
     exact = [entry for entry in entries if wanted in (entry.id, entry.path.name)]
     found = exact or [entry for entry in entries if wanted and entry.id.startswith(wanted)]

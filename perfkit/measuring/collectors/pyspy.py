@@ -121,7 +121,10 @@ class PySpy:
 
 
 def record_stacks(pid: int, seconds: float, mode: str, rate_hz: int, folder: Path) -> Path:
-    """Record one kind of stacks for a while and return its file; raises CollectorUnavailable with the remedy."""
+    """Record one kind of stacks for a while and return its file; raises CollectorUnavailable with the remedy.
+
+    For use as a library, on any Python process; `perfkit profile` records a service under load.
+    """
     collector = PySpy(mode, rate_hz)
     collector.start(Target(pid=pid, folder=folder))
     try:

@@ -206,7 +206,10 @@ def error_ratio(stacks: dict[str, Any]) -> float | None:
 
 
 def folded(stacks: dict[str, Any]) -> list[str]:
-    """One line a stack, `thread;root;…;leaf count`, sorted: the text form that other flame graph tools read."""
+    """One line a stack, `thread;root;…;leaf count`, sorted: the text form that other flame graph tools read.
+
+    For use as a library; perfkit's own flame graph reads the document itself.
+    """
     frames = [f"{frame['name']} ({frame['file']}:{frame['line']})" for frame in stacks["frames"]]
     threads = [f"{thread['name'] or 'thread'} ({thread['id']})" for thread in stacks["threads"]]
     samples = stacks["samples"]

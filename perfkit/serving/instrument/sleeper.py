@@ -76,7 +76,10 @@ class GilSleeper:
         self.stop()
 
     def summary(self, since_ns: int = 0) -> SleeperSummary:
-        """Quantiles of the sleeps that ended at or after an instant, as far as the ring reaches back."""
+        """Quantiles of the sleeps that ended at or after an instant, as far as the ring reaches back.
+
+        For use in anybody's service; a run of perfkit keeps the single samples.
+        """
         oversleeps = sorted(oversleep for time_ns, oversleep in self.samples() if time_ns >= since_ns)
         is_enough = len(oversleeps) >= LEAST_SAMPLES
         p50_s, p90_s, p99_s = (_quantile_s(oversleeps, p) if is_enough else None for p in (0.5, 0.9, 0.99))

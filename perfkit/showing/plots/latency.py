@@ -1,4 +1,7 @@
-"""How are the latencies of single requests distributed, out to the tail?"""
+"""How are the latencies of single requests distributed, out to the tail?
+
+For use in a notebook, on a run's `requests`; no command and no page of perfkit's own draws it.
+"""
 
 from __future__ import annotations
 

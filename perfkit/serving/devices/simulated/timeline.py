@@ -56,10 +56,6 @@ class Timeline:
         if now_ns > self.now_ns:
             self.now_ns = now_ns
 
-    def next_instant_ns(self) -> int | None:
-        """When something ends next; None when nothing runs."""
-        return self._ends[0][0] if self._ends else None
-
     def step(self) -> list[Operation]:
         """Move to the next instant at which something ends, and return what ended there.
 

@@ -1,7 +1,8 @@
 """What does a preset do under a closed loop, computed in virtual time instead of waited for?
 
 The same timeline that real threads drive is driven here by N customers without think time and W
-workers: each worker carries one request at a time through the preset's host and device work.
+workers: each worker carries one request at a time through the preset's host and device work. For use as
+a library; the tests hold the presets against queueing theory and published tables with it.
 """
 
 from __future__ import annotations
