@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +21,7 @@ from perfkit.units import ABSENT, format_bytes, format_percent
 Points = Sequence[Mapping[str, Any]]
 
 _STYLES = {"sound": "green", "short": "yellow", "unsteady": "magenta", "void": "red"}
+_ROOMY = 1000  # columns: more than any table wants
 _MODES = {"default": "running threads", "gil": "threads that hold the GIL", "idle": "all threads, waiting ones too"}
 
 
@@ -57,7 +59,20 @@ def _table() -> Table:
 
 def _titled(title: str, table: Table) -> Group:
     """With a line above; rich's own titles are broken to the width of the table."""
-    return Group(Text(title, style="bold"), table)
+    return Group(Text(title, style="bold"), _Fitting(table))
+
+
+class _Fitting:
+    """A table whose columns move together where there is little room, before any figure is broken."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wanted = Measurement.get(console, options.update(width=_ROOMY), self._table).maximum
+        if wanted > options.max_width:
+            self._table.padding = (0, 0, 0, 0)
+        yield self._table
 
 
 def remarks(points: Points) -> list[str]:

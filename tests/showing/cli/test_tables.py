@@ -73,6 +73,15 @@ def test_no_figure_is_cut_off_at_100_columns(name):
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_where_there_is_little_room_columns_move_together_before_a_figure_is_broken():
+    wide = {"value": 13392.0, "low": 10177.0, "high": 16607.0}
+    grid = point(varied={"workers": 2, "concurrency": 8}, throughput_rps=wide)
+    for width in (100, 86):
+        text = "\n".join(lines_of(points_table([grid], ""), width))
+        assert [one in text for one in ("10,177–16,607", "90.0–110 ms", "needs 2.50 s")] == [True] * 3
+        assert max(map(len, text.splitlines())) <= width
+
+
 def test_brackets_and_colons_of_a_user_are_shown_as_they_are():
     lines = lines_of(points_table([point(varied={"payloads": "[bold]x[/].jsonl:smile:"})], "[red]a[/]"))
     assert lines[0] == "[red]a[/]"
