@@ -155,7 +155,7 @@ def _dress_axes(figure: go.Figure, table: pandas.DataFrame, varied: str, unit: s
     figure.update_yaxes(title_text="throughput (req/s)", rangemode="tozero", row=1, col=1)
     smallest, largest = table["p50_s"].min(), table[["p99_s", "p99_low_s", "p95_s"]].max().max()
     is_wide = smallest > 0 and largest / smallest > _LOG_FROM
-    scale = {"type": "log", "dtick": "D1"} if is_wide else {"rangemode": "tozero"}
+    scale = {"type": "log", "dtick": "D2"} if is_wide else {"rangemode": "tozero"}
     figure.update_yaxes(title_text=f"latency ({unit})", row=2, col=1, **scale)
 
 
