@@ -2,8 +2,8 @@
 
 Drop-in lock, condition and queue that count. Each site (the function that acquires) has its own
 figures. They are changed only by the thread that holds the lock itself, so counting needs no lock of
-its own and adds less than a microsecond. Standard library only, and for use in anybody's service: the
-reference server has no lock on the path of a request.
+its own and adds less than a microsecond. Standard library only, and for
+use as a library in anybody's service; perfkit's own server does not count its locks.
 
 `wait` is time from asking for a lock to having it; `hold` from having it to giving it back; `idle`
 is time in `Condition.wait`, for a notification and not for the lock; `queued` is the time of an item
