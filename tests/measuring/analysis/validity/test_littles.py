@@ -2,8 +2,10 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
+from perfkit.measuring.analysis.ledger import SERVER_INSTANTS
 from perfkit.measuring.analysis.measured import measure_windows
 from perfkit.measuring.analysis.validity.littles import check_gauge, check_interactive_law, check_little, little_figures
 
@@ -12,6 +14,13 @@ def with_areas(run, change):
     """The run with each gauge reading's integral passed through `change(place, area)`."""
     gauges = [reading | {"area_ns": change(place, reading["area_ns"])} for place, reading in enumerate(run.gauges)]
     return dataclasses.replace(run, gauges=gauges)
+
+
+def lasting(run, each_ns):
+    """The run with every request in the server for so long, and no other stamps."""
+    blank = {f"{name}_ns": pd.array([pd.NA] * len(run.requests), dtype="Int64") for name in SERVER_INSTANTS}
+    accepted = {"accepted_ns": run.requests["accepted_ns"], "replied_ns": run.requests["accepted_ns"] + each_ns}
+    return dataclasses.replace(run, requests=run.requests.assign(**blank | accepted))
 
 
 @pytest.mark.parametrize("name", ["healthy_run", "healthy_open_run"])
@@ -25,10 +34,16 @@ def test_a_healthy_run_obeys_the_laws(name, request):
 
 
 def test_both_sides_of_little_are_the_mean_number_in_the_server(healthy_run):
-    gauge, ledger, requests = little_figures(healthy_run)
+    gauge, ledger, slack = little_figures(healthy_run)
     busy_ratio = 3.16 / 7.001  # three seconds and the drain of a span that runs from 1 ms before to 4 s after
     assert gauge == pytest.approx(ledger) == pytest.approx(16 * busy_ratio, rel=0.05)
-    assert requests == len(healthy_run.requests)
+    assert slack == 16 / len(healthy_run.requests)  # 16 users at the edges of the window
+
+
+def test_two_clocks_lie_up_to_20_microseconds_a_request_apart(healthy_run):
+    """What a service of a tenth of a millisecond needs, and one of ten never notices."""
+    slacks = [little_figures(lasting(healthy_run, each_ns))[2] for each_ns in (100_000, 10_000_000)]
+    assert slacks == [pytest.approx(0.2, rel=0.01), 16 / len(healthy_run.requests)]
 
 
 def test_a_gauge_that_counts_three_percent_too_much_breaks_little(healthy_run):
