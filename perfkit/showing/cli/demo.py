@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("perfkit-demo"),
         metavar="DIR",
-        help="folder for report and runs (default perfkit-demo)",
+        help="folder for the report, in which the runs get a folder of their own (default perfkit-demo)",
     )
     parser.add_argument(
         "--smoke",

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_load(parser)
     flags.add_set(parser)
     flags.add_seconds(parser, 10.0, "measured time, warm-up not counted")
-    flags.add_output(parser)
+    flags.add_parent(parser)
 
 
 def run(options: argparse.Namespace) -> int:

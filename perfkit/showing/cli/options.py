@@ -46,12 +46,15 @@ def add_load(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of order, arrivals and payload choice (default 0)")
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Where results go, and in which form."""
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for the results (default: one of its own under perfkit-runs/)"
-    )
+def add_output(parser: argparse.ArgumentParser, where: str) -> None:
+    """Where results go, and in which form; `where` says what becomes of the folder."""
+    parser.add_argument("--out", type=Path, metavar="DIR", help=where)
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
+
+
+def add_parent(parser: argparse.ArgumentParser) -> None:
+    """Where a run gets a folder of its own, and in which form it is told."""
+    add_output(parser, "folder in which the run gets a folder of its own (default perfkit-runs)")
 
 
 def add_seconds(parser: argparse.ArgumentParser, default: float, what: str) -> None:

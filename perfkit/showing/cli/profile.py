@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_model(parser)
     flags.add_load(parser)
     flags.add_seconds(parser, 5.0, "time per kind of samples: running threads, GIL holders, all threads")
-    flags.add_output(parser)
+    flags.add_parent(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--url", help="scan the load against a service that already runs, instead of launching one")
     parser.add_argument("--resume", action="store_true", help="go on with the unfinished scan in --out")
-    flags.add_output(parser)
+    flags.add_output(parser, "the scan's own folder (default: a new one in perfkit-runs)")
 
 
 def run(options: argparse.Namespace) -> int:
