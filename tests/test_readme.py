@@ -89,9 +89,7 @@ def test_the_dependencies_for_development_are_the_projects_list():
     line = next(line for line in section("Dependencies").splitlines() if line.startswith("For development: "))
     plain = re.sub(r"\([^)]*\)", "", line.removeprefix("For development: ").rstrip("."))
     named = {name.strip() for name in plain.split(",")}
-    # pytest-timeout and pytest are one matter to a reader
-    wanted = {package_name(requirement) for requirement in PROJECT["optional-dependencies"]["dev"]}
-    assert named == wanted - {"pytest-timeout"}
+    assert named == {package_name(requirement) for requirement in PROJECT["optional-dependencies"]["dev"]}
 
 
 def test_pictures_and_files_that_the_readme_points_to_are_there():
