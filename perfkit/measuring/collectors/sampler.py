@@ -82,7 +82,7 @@ def _series_file(target: Target) -> Path:
 
 
 def _start_child(spec_file: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "perfkit.measuring.collectors.process", str(spec_file)]
+    command = [sys.executable, "-P", "-m", "perfkit.measuring.collectors.process", str(spec_file)]
     log = spec_file.with_name("system.log")
     with log.open("wb") as errors:
         # A checkout that is on our path, but not installed, must be on the child's path too.
