@@ -1,3 +1,5 @@
+"""Does a recording become the tree that it was sampled from, and its list of top functions?"""
+
 import random
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Which groups and files tell a process's limits and its throttling, in either version of cgroups?"""
+
 import pytest
 
 from perfkit.measuring.collectors.cgroups import find_groups, read_memory_limit, read_quota_cores, read_throttling

@@ -1,3 +1,5 @@
+"""What does a run remember of the machine, and does it say so when something is not there?"""
+
 import os
 import socket
 import subprocess

@@ -1,3 +1,5 @@
+"""Are the files of /proc read right, whatever a process is called?"""
+
 from perfkit.measuring.collectors import proc
 from perfkit.measuring.collectors.proc import CoreTimes, DiskTraffic, Schedule, Stat, Switches, Throttling
 

@@ -1,3 +1,5 @@
+"""Does the sampler read on a clock, stop when told, and end with its target?"""
+
 import os
 
 from perfkit.clock import ManualClock

@@ -1,3 +1,5 @@
+"""Does py-spy record what threads really do, and is it explained when it cannot?"""
+
 import json
 import sys
 

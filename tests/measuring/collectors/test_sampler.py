@@ -1,3 +1,5 @@
+"""Is the sampler a process of its own that leaves a whole file however it ends?"""
+
 import os
 import signal
 import threading

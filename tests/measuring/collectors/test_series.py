@@ -1,3 +1,5 @@
+"""Does a series survive a kill, and come back as it was written?"""
+
 import math
 import tempfile
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Do py-spy's own files become the one stacks document, with no sample lost or made up?"""
+
 import dataclasses
 
 import pytest

@@ -1,3 +1,5 @@
+"""What is read of the host, its cores and the process, and what when a file is missing?"""
+
 from perfkit.measuring.collectors.proc import PAGE_BYTES
 from perfkit.measuring.collectors.series import Reading
 from perfkit.measuring.collectors.system import find_disks, read_cores, read_host, read_process

@@ -1,3 +1,5 @@
+"""What is read of each thread, and what when threads come and go?"""
+
 import os
 import threading
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Do locks, conditions and queues that count behave like the plain ones, and count right?"""
+
 import queue
 import statistics
 import sys

@@ -1,3 +1,5 @@
+"""Does the sleeper measure the wait for the GIL, and not the wait for a core?"""
+
 import json
 import subprocess
 import sys
