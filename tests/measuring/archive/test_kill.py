@@ -124,7 +124,7 @@ def test_a_scan_killed_again_and_again_redoes_at_most_the_running_part_each_time
         if trial >= trials and torn_count and len(scans) > 1:
             break
         # However slow the disk is, every scan gets a life that is long enough in the end.
-        is_last = trial >= trials - 1 and torn_count > 0 or scans[-1].lives_in_finish >= MOST_KILLS_IN_FINISH
+        is_last = (trial >= trials - 1 and torn_count > 0) or scans[-1].lives_in_finish >= MOST_KILLS_IN_FINISH
         if scans[-1].live(victims, None if is_last else chance.uniform(0, LONGEST_LIFE_S)):
             assert_finished_whole(scans[-1].folder)
             scans.append(KilledScan(tmp_path / f"scan-{len(scans)}"))
