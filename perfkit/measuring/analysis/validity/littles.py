@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 MOST_RESIDUAL = 0.02
 _BLINK_NS = NS_PER_S // 1_000  # two readings closer than this may show the same area
 _APART_NS = 20_000  # the gauge's clock is read beside the ledger's stamps; own trials: 2 to 10 µs a request
-LITTLE_ORIGIN = (
-    "Little 1961; within 2 %, N / n (what the window's edges hide), or 20 µs a request between clocks"
-)
+LITTLE_ORIGIN = "Little 1961; within 2 %, N / n (what the window's edges hide), or 20 µs a request between clocks"
 LAW_ORIGIN = "interactive response time law, Denning and Buzen 1978; within 2 %"
 GAUGE_ORIGIN = "by definition: a gauge that stands still measures nothing"
 
