@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfkit.measuring.analysis.usable import interval_of, rate_of, usable_points
+from perfkit.measuring.analysis.usable import interval_of, rate_of
 from perfkit.units import format_interval, format_number, format_percent, format_rate
 
 Points = Sequence[Mapping[str, Any]]
@@ -27,10 +27,10 @@ def padding_remark(curves: Mapping[str, Points]) -> str:
 
 
 def _padding_of(label: str, points: Points) -> str:
-    usable = usable_points(points)
-    if len(usable) < 2:
+    known = [point for point in points if point["throughput_rps"]["value"] is not None]
+    if len(known) < 2 or known[0] is not points[0]:  # without the smallest batch there is nothing to gain against
         return ""
-    small, large = usable[0], usable[-1]
+    small, large = known[0], known[-1]
     wasted = large.get("padding_ratio")
     if wasted is None or wasted < _NOTABLE_PADDING:
         return ""
@@ -43,9 +43,10 @@ def _padding_of(label: str, points: Points) -> str:
 
 def _gain(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
     before, after = interval_of(small["throughput_rps"]), interval_of(large["throughput_rps"])
+    caveat = ", though not in a steady state" if _is_unsteady(small) or _is_unsteady(large) else ""
     if before.overlaps(after):
-        return "gains nothing that stands out of the noise"
-    return "still gains" if rate_of(large) > rate_of(small) else "loses"
+        return f"gains nothing that stands out of the noise{caveat}"
+    return f"{'still gains' if rate_of(large) > rate_of(small) else 'loses'}{caveat}"
 
 
 def comparison_verdict(compared: Mapping[str, Mapping[str, Any]]) -> str:

@@ -49,6 +49,11 @@ def test_much_padding_is_told_with_what_batching_does_in_spite_of_it(small, larg
     )
 
 
+def test_what_batching_gains_says_when_it_was_not_steady():
+    curve = [point(100.0, grade="unsteady"), point(200.0, padding=0.9, size=8)]
+    assert "batching still gains, though not in a steady state: 100 req/s" in padding_remark({"mixed": curve})
+
+
 def test_each_set_of_payloads_gets_its_own_sentence():
     curve = [point(1.0), point(2.0, padding=0.3, size=4)]
     assert padding_remark({"short": curve, "long": curve}).count("With ") == 2
@@ -61,7 +66,6 @@ def test_each_set_of_payloads_gets_its_own_sentence():
         [point(100.0, padding=0.9)],
         [point(100.0), point(200.0, padding=0.1, size=8)],
         [point(100.0), point(200.0, padding=None, size=8)],
-        [point(100.0), point(200.0, padding=0.9, size=8, grade="unsteady")],
         [void(), point(200.0, padding=0.9, size=8)],
     ],
     ids=["nothing", "one point", "little padding", "not known", "unsteady", "void"],
