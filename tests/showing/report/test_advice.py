@@ -68,9 +68,9 @@ def test_each_set_of_payloads_gets_its_own_sentence():
         [point(100.0), point(200.0, padding=None, size=8)],
         [void(), point(200.0, padding=0.9, size=8)],
     ],
-    ids=["nothing", "one point", "little padding", "not known", "unsteady", "void"],
+    ids=["nothing", "one point", "little padding", "not known", "void"],
 )
-def test_padding_that_is_small_unknown_or_not_measured_in_a_steady_state_is_not_told(curve):
+def test_padding_that_is_small_unknown_or_not_measured_is_not_told(curve):
     assert padding_remark({"mixed lengths": curve}) == ""
 
 
