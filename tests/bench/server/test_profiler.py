@@ -2,7 +2,8 @@
 
 import pytest
 
-from perfkit.measuring.collectors.collector import CollectorUnavailable, Target
+from perfkit.errors import CollectorUnavailable
+from perfkit.measuring.collectors.collector import Target
 from perfkit.measuring.collectors.pyspy import PySpy
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1200)]
