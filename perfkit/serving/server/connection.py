@@ -171,7 +171,8 @@ class Connection(asyncio.Protocol):
         """Parser: the headers are whole; what they announce is held against the limits."""
         self._has_headers = True
         headers = self._headers
-        if self._overhead_bytes + self._segment_bytes > _MAX_HEADER_BYTES:
+        began_before = not self._has_progressed  # in an earlier segment, whose bytes are not counted yet
+        if began_before or self._overhead_bytes + self._segment_bytes > _MAX_HEADER_BYTES:
             self._count_headers()
         if b"content-length" in headers:
             declared = int(headers[b"content-length"][-20:])  # checked by the parser; cut, for it may have many zeros

@@ -27,7 +27,7 @@ def padding_remark(curves: Mapping[str, Points]) -> str:
 
 
 def _padding_of(label: str, points: Points) -> str:
-    known = [point for point in points if interval_of(point["throughput_rps"]).value is not None]
+    known = [point for point in points if (point["throughput_rps"] or {}).get("value") is not None]
     if len(known) < 2 or known[0] is not points[0]:  # without the smallest batch there is nothing to gain against
         return ""
     small, large = known[0], known[-1]

@@ -256,6 +256,13 @@ def test_a_flood_of_headers_is_refused(flood):
     assert client.answers == [(431, "headers_too_large")]
 
 
+def test_headers_that_come_in_two_halves_are_counted_together():
+    client = Client()
+    client.send(POST + b"X-One: " + b"y" * 60_000 + b"\r\n")
+    client.send(b"X-Two: " + b"y" * 20_000 + b"\r\n\r\n")
+    assert client.answers == [(431, "headers_too_large")]
+
+
 def test_a_flood_of_trailers_is_refused_too():
     client = Client()
     client.send(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Trailer: ")
