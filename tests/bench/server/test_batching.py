@@ -49,12 +49,11 @@ def test_throughput_beside_a_peer(name, variable, script, least, start_perfkit, 
     judge(f"throughput of {name}", _show_ratio(show, f"perfkit / {name}", ratios), least=least)
 
 
-def test_throughput_beside_the_ceiling_of_the_model_alone(start_perfkit, ahead, run_python, drive, rounds, show, judge):
+def test_throughput_beside_the_ceiling_of_the_model_alone(start_perfkit, run_python, drive, rounds, show, judge):
     ceilings_rps = {}
 
     def measure_ceiling_rps():
-        with ahead():
-            return json.loads(run_python(CEILING, str(MAX_SIZE), "1.5"))["items_per_s"]
+        return json.loads(run_python(CEILING, str(MAX_SIZE), "1.5"))["items_per_s"]
 
     def play():
         before_rps = measure_ceiling_rps()
