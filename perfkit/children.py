@@ -25,14 +25,15 @@ _spawner: threading.Thread | None = None
 def spawn(command: list[str], **popen: Any) -> subprocess.Popen[bytes]:
     """Start a command as a child that is killed when this process ends, however it ends.
 
-    Takes subprocess.Popen's keywords; the pid is the command's own. The child has a session of its own:
-    Ctrl-C, or a notebook's interrupt, goes to a whole process group and must not end the service. Raises
-    what Popen raises.
+    Takes subprocess.Popen's keywords; the pid is the command's own. The child has a process group of its
+    own: Ctrl-C, or a notebook's interrupt, goes to a whole group and must not end the service. (Not a
+    session of its own: Linux shares the cores out by session first, and niceness would count for nothing.)
+    Raises what Popen raises.
     """
     _ensure_spawner()
     started: Future[subprocess.Popen[bytes]] = Future()
     guarded = [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
-    _inbox.put((guarded, {"start_new_session": True, **popen}, started))
+    _inbox.put((guarded, {"process_group": 0, **popen}, started))
     return started.result()
 
 

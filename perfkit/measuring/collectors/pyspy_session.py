@@ -35,9 +35,7 @@ class PySpySession:
 
     def attach(self) -> bool:
         """Start it; whether it is sampling now. If not, it has ended, and `output` says why."""
-        self._child = children.spawn(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        self._child = children.spawn(self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._reader = threading.Thread(target=self._read, name="perfkit-pyspy-output", daemon=True)
         self._reader.start()
         self._is_settled.wait(_ATTACH_S)
