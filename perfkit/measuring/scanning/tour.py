@@ -33,7 +33,7 @@ BATCH_WORKERS = 2
 IN_FLIGHT = 32
 TEXT_MODELS = ("minilm",)
 TEXT_SETS = {"short queries": "texts/short.jsonl", "mixed lengths": "texts/mixed.jsonl"}
-_OVERHEAD_S = 1.2  # per part: change the setting, start and stop the processes, save
+_OVERHEAD_S = 0.8  # per part: settle, change the setting, start and stop the processes, save
 _STACK_MODES = 3
 _SCAN, _FLAME, _FINAL = "scan", "flame graph", "recommended against default"
 
@@ -43,7 +43,7 @@ class Pace:
     """How long each step of the tour takes, in seconds of measuring."""
 
     point_s: float = 6.0
-    rounds: int = 3
+    rounds: int = 5
     stacks_s: float = 3.0
     final_s: float = 10.0
 
