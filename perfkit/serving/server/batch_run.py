@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from perfkit.clock import thread_cpu_ns
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.ledger import Ledger
@@ -72,15 +71,15 @@ class BatchRunner:
         return row
 
     def _call(self, jobs: Sequence[Job], row: int) -> Sequence[Any]:
-        cells, now_ns = self._batches.cells, self._batches.now_ns
-        began_cpu_ns = thread_cpu_ns()
+        cells, now_ns, cpu_ns = self._batches.cells, self._batches.now_ns, self._batches.cpu_ns
+        began_cpu_ns = cpu_ns()
         collated = self._model.collate([job.item for job in jobs])
         cells[row + c.B_UNITS] = collated.units
         cells[row + c.B_PADDED_UNITS] = collated.padded_units
         cells[row + c.B_COLLATED] = now_ns()
         outputs, instants = self._lane.run(self._model.predict, collated)
         cells[row + c.B_WOKEN] = now_ns()
-        cells[row + c.B_CPU] = thread_cpu_ns() - began_cpu_ns
+        cells[row + c.B_CPU] = cpu_ns() - began_cpu_ns
         if self._batches.stamps:
             self._stamp_device(row, instants)
         split = self._model.split(outputs, len(jobs))

@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 
-from perfkit.clock import thread_cpu_ns
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.ledger import Ledger
@@ -41,14 +40,14 @@ def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.PREPROCESS_THREAD] = _here.native_id
     cells[row + c.PREPROCESS_STARTED] = now_ns()
-    began_cpu_ns = thread_cpu_ns()
+    began_cpu_ns = ledger.cpu_ns()
     try:
         job.item = model.preprocess(job.payload)
     except BaseException as error:  # a model's sys.exit() must not end the thread and leave its requests behind
         end_with(job, error, "preprocess")
         return False
     finally:
-        cells[row + c.PREPROCESS_CPU] = thread_cpu_ns() - began_cpu_ns
+        cells[row + c.PREPROCESS_CPU] = ledger.cpu_ns() - began_cpu_ns
         cells[row + c.PREPROCESS_ENDED] = now_ns()
     return True
 
@@ -61,10 +60,10 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.POSTPROCESS_THREAD] = _here.native_id
     cells[row + c.POSTPROCESS_STARTED] = now_ns()
-    began_cpu_ns = thread_cpu_ns()
+    began_cpu_ns = ledger.cpu_ns()
     try:
         answer = model.postprocess(output)
-        cells[row + c.POSTPROCESS_CPU] = thread_cpu_ns() - began_cpu_ns
+        cells[row + c.POSTPROCESS_CPU] = ledger.cpu_ns() - began_cpu_ns
         cells[row + c.POSTPROCESS_ENDED] = now_ns()
         job.output = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
     except BaseException as error:
