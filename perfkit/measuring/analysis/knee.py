@@ -50,12 +50,21 @@ def find_knee(
     seen = [estimate for estimate in found if estimate is not None]
     if not seen:
         return None
+    ordered = sorted(map(float, values))
+    unfit = [value for value in ordered if value not in dict(curve)]
+    left_out = [f"left out as unfit: {', '.join(map(_number, unfit))}"] if unfit else []
+    low, high = min(estimate.low for estimate in seen), max(estimate.high for estimate in seen)
     return {
         "setting": setting,
-        "low": min(estimate.low for estimate in seen),
-        "high": max(estimate.high for estimate in seen),
-        "method": "; ".join(estimate.method for estimate in seen),
+        "low": _over_unfit(low, [value for value in reversed(ordered) if value < low], unfit),
+        "high": _over_unfit(high, [value for value in ordered if value > high], unfit),
+        "method": "; ".join([*(estimate.method for estimate in seen), *left_out]),
     }
+
+
+def _over_unfit(end: float, beyond: Sequence[float], unfit: Sequence[float]) -> float:
+    """An end of the interval, moved over the values next to it of which nothing is known."""
+    return [end, *itertools.takewhile(unfit.__contains__, beyond)][-1]
 
 
 def _varied_name(values: Sequence[float], documents: Sequence[Document]) -> str | None:

@@ -80,3 +80,10 @@ def test_a_grid_of_two_settings_has_no_single_knee():
 def test_throughput_that_falls_ends_the_gain():
     rates = {1: 10.0, 2: 19.0, 4: 15.0, 8: 12.0}
     assert find_knee(list(rates), curve("workers", rates))["low"] == 2.0
+
+
+def test_a_knee_beside_an_unfit_point_may_lie_there_too():
+    points = [point("workers", n, rate, grade="unsteady" if n == 8 else "sound") for n, rate in SATURATING.items()]
+    found = find_knee(list(SATURATING), points)
+    assert (found["low"], found["high"]) == (4.0, 8.0)
+    assert found["method"].endswith("; left out as unfit: 8.00")
