@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
@@ -39,17 +40,17 @@ class BatchRunner:
         self._batch_ids = batch_ids
         self._thread_id = threading.get_native_id()
 
-    def run(self, jobs: Sequence[Job], taken: Taken) -> list[tuple[Job, Any]]:
+    def run(self, jobs: Sequence[Job], taken: Taken, cpu: CpuLap) -> list[tuple[Job, Any]]:
         """Outputs for the jobs that have one; the others have ended with their error."""
         row = self._seal(jobs, taken)
         failure: BaseException | None = None
         try:
-            outputs = self._call(jobs, row)
+            outputs = self._call(jobs, row, cpu)
         except BaseException as error:
             failure = error.with_traceback(None)  # its frames hold the batch's memory while the halves are tried
         if failure is not None:
             self._batches.close(row)
-            return self._isolate(jobs, taken, failure)
+            return self._isolate(jobs, taken, failure, cpu)
         stamped = self._batches.cells[row : row + self._batches.width]
         self._batches.close(row)
         for job in jobs:
@@ -70,16 +71,15 @@ class BatchRunner:
             self._requests.cells[job.row + c.BATCH_ID] = batch_id
         return row
 
-    def _call(self, jobs: Sequence[Job], row: int) -> Sequence[Any]:
-        cells, now_ns, cpu_ns = self._batches.cells, self._batches.now_ns, self._batches.cpu_ns
-        began_cpu_ns = cpu_ns()
+    def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> Sequence[Any]:
+        cells, now_ns = self._batches.cells, self._batches.now_ns
         collated = self._model.collate([job.item for job in jobs])
         cells[row + c.B_UNITS] = collated.units
         cells[row + c.B_PADDED_UNITS] = collated.padded_units
         cells[row + c.B_COLLATED] = now_ns()
         outputs, instants = self._lane.run(self._model.predict, collated)
         cells[row + c.B_WOKEN] = now_ns()
-        cells[row + c.B_CPU] = cpu_ns() - began_cpu_ns
+        cells[row + c.B_CPU] = cpu.lap_ns()
         if self._batches.stamps:
             self._stamp_device(row, instants)
         split = self._model.split(outputs, len(jobs))
@@ -97,11 +97,12 @@ class BatchRunner:
         cells[at + 5] = instants.d2h_ended_ns
         cells[row + c.B_CLAMPED] = instants.clamped_ns
 
-    def _isolate(self, jobs: Sequence[Job], taken: Taken, error: BaseException) -> list[tuple[Job, Any]]:
+    def _isolate(self, jobs: Sequence[Job], taken: Taken, error: BaseException, cpu: CpuLap) -> list[tuple[Job, Any]]:
         if len(jobs) == 1:
             end_with(jobs[0], error, "predict")
             return []
         kind, text = type(error).__name__, describe(error)
         _log.warning("a batch of %d failed (%s: %s); its halves are tried", len(jobs), kind, text)
         middle = len(jobs) // 2
-        return self.run(jobs[:middle], taken) + self.run(jobs[middle:], taken)
+        cpu.restart()
+        return self.run(jobs[:middle], taken, cpu) + self.run(jobs[middle:], taken, cpu)

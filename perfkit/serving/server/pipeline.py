@@ -17,6 +17,7 @@ from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
+from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import Limits, Rejected
 from perfkit.serving.scheduling.scheduler import Scheduler
@@ -141,7 +142,8 @@ class Pipeline:
         )
 
     def _preprocess(self, job: Job) -> None:
-        if preprocess(self._plant.model, self._plant.books.requests, job):
+        requests = self._plant.books.requests
+        if preprocess(self._plant.model, requests, job, CpuLap(requests.cpu_ns)):
             self._dispatcher.put(job)
         else:
             self._dispatcher.withdraw()
@@ -149,7 +151,8 @@ class Pipeline:
 
     def _postprocess(self, pair: tuple[Job, Any]) -> None:
         job, output = pair
-        postprocess(self._plant.model, self._plant.books.requests, job, output)
+        requests = self._plant.books.requests
+        postprocess(self._plant.model, requests, job, output, CpuLap(requests.cpu_ns))
         self._plant.outbox.put([job])
 
 

@@ -1,7 +1,7 @@
 """What happens to a job in preprocess and in postprocess, wherever the two run?
 
 Each function stamps the ledger around the model's own code and turns whatever that code raises
-into the job's end. Nothing here waits for anything.
+into the job's end. Its CPU time counts from the last boundary of `cpu`. Nothing here waits for anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import orjson
 
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import InputRefused, Model
@@ -32,7 +33,7 @@ class _Here(threading.local):
 _here = _Here()
 
 
-def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
+def preprocess(model: Model, ledger: Ledger, job: Job, cpu: CpuLap) -> bool:
     """Payload to item. False when the job has ended instead (gone, refused, or the model raised)."""
     if job.is_gone:
         job.end(EndState.CANCELLED, "client_gone")
@@ -40,19 +41,18 @@ def preprocess(model: Model, ledger: Ledger, job: Job) -> bool:
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.PREPROCESS_THREAD] = _here.native_id
     cells[row + c.PREPROCESS_STARTED] = now_ns()
-    began_cpu_ns = ledger.cpu_ns()
     try:
         job.item = model.preprocess(job.payload)
     except BaseException as error:  # a model's sys.exit() must not end the thread and leave its requests behind
         end_with(job, error, "preprocess")
         return False
     finally:
-        cells[row + c.PREPROCESS_CPU] = ledger.cpu_ns() - began_cpu_ns
+        cells[row + c.PREPROCESS_CPU] = cpu.lap_ns()
         cells[row + c.PREPROCESS_ENDED] = now_ns()
     return True
 
 
-def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
+def postprocess(model: Model, ledger: Ledger, job: Job, output: Any, cpu: CpuLap) -> None:
     """Model output to the answer's JSON; the job has ended afterwards, well or not."""
     if job.is_gone:
         job.end(EndState.CANCELLED, "client_gone")
@@ -60,10 +60,9 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any) -> None:
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.POSTPROCESS_THREAD] = _here.native_id
     cells[row + c.POSTPROCESS_STARTED] = now_ns()
-    began_cpu_ns = ledger.cpu_ns()
     try:
         answer = model.postprocess(output)
-        cells[row + c.POSTPROCESS_CPU] = ledger.cpu_ns() - began_cpu_ns
+        cells[row + c.POSTPROCESS_CPU] = cpu.lap_ns()
         cells[row + c.POSTPROCESS_ENDED] = now_ns()
         job.output = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
     except BaseException as error:

@@ -10,6 +10,7 @@ from typing import Any
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.batch_run import BatchIds, BatchRunner
 from perfkit.serving.server.dispatcher import Dispatcher, Taken
@@ -83,20 +84,21 @@ class Worker:
             model.postprocess(model.split(outputs, size)[0])
 
     def _serve(self, runner: BatchRunner, taken: Taken) -> None:
-        jobs = self._join(taken)
-        answered = runner.run(jobs, taken) if jobs else []
+        cpu = CpuLap(self._bench.requests.cpu_ns)
+        jobs = self._join(taken, cpu)
+        answered = runner.run(jobs, taken, cpu) if jobs else []
         ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
         if ended_early:
             self._bench.outbox.put(ended_early)
-        self._hand_on(answered)
+        self._hand_on(answered, cpu)
 
-    def _join(self, taken: Taken) -> list[Job]:
+    def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
         """The jobs that join the batch, each stamped with when it did; those that ended are left out."""
         bench = self._bench
         joined: list[Job] = []
         for job in taken.jobs:
             if bench.preprocesses_inline:
-                if not preprocess(bench.model, bench.requests, job):
+                if not preprocess(bench.model, bench.requests, job, cpu):
                     continue
                 job.queued_ns = bench.requests.now_ns()
             elif job.is_gone:
@@ -108,14 +110,16 @@ class Worker:
             joined.append(job)
         return joined
 
-    def _hand_on(self, answered: list[tuple[Job, Any]]) -> None:
+    def _hand_on(self, answered: list[tuple[Job, Any]], cpu: CpuLap) -> None:
         bench = self._bench
         if bench.postprocess_pool is not None:
             for pair in answered:
                 bench.requests.cells[pair[0].row + c.POSTPROCESS_QUEUED] = bench.requests.now_ns()
                 bench.postprocess_pool.put(pair)
             return
-        for job, output in answered:
-            postprocess(bench.model, bench.requests, job, output)
+        for number, (job, output) in enumerate(answered):
+            if number:
+                cpu.restart()  # the answer before was serialised meanwhile
+            postprocess(bench.model, bench.requests, job, output, cpu)
         if answered:
             bench.outbox.put([job for job, _ in answered])
