@@ -27,7 +27,7 @@ def field(
     choices: tuple[str, ...] | None = None,
 ) -> Any:
     """A settings field: its default, one line of documentation, limits, and whether it changes live."""
-    facts = {"doc": doc, "live": live, "low": low, "high": high, "choices": choices}
+    facts = {"default": default, "doc": doc, "live": live, "low": low, "high": high, "choices": choices}
     return dataclasses.field(default=default, metadata=facts)
 
 
@@ -79,10 +79,14 @@ def describe(hint: Any, facts: Mapping[str, Any]) -> str:
     text = names.get(_plain_type(hint), str(hint))
     low, high = facts["low"], facts["high"]
     if low is not None and high is not None:
-        text += f" from {low:g} to {high:g}"
+        text += f" from {_limit(low)} to {_limit(high)}"
     elif low is not None:
-        text += f", {low:g} or more"
+        text += f", {_limit(low)} or more"
     return text
+
+
+def _limit(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def leaves(record: type, prefix: str = "") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:

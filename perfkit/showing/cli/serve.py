@@ -20,17 +20,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="environment variable that holds the token (default PERFKIT_TOKEN)",
     )
-    parser.add_argument("--show-settings", action="store_true", help="print the settings as TOML and exit")
+    parser.add_argument(
+        "--show-settings",
+        action="store_true",
+        help="print every setting with its unit, default and range as TOML, and exit",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C, then drain."""
-    from perfkit.settings import to_toml
-
     sys.path.append(os.getcwd())  # for module:Class; at the end, so that nothing there shadows a package
     settings = flags.read_server_settings(options)
     if options.show_settings:
-        print(to_toml(settings), end="")
+        from perfkit.showing.cli.settings_page import settings_page
+
+        print(settings_page(settings), end="")
         return 0
     from perfkit.serving.server.process import ServerSpec, serve
 

@@ -65,6 +65,16 @@ def test_settings_as_toml_are_read_back_as_they_were(perfkit, tmp_path):
     assert "deadline_s = 0.5\n" in first.out
 
 
+def test_every_setting_says_its_unit_range_default_and_whether_it_changes_live(perfkit):
+    page = perfkit("serve", "--model", "noop", "--set", "workers=3", "--show-settings").out.splitlines()
+    above = {line: page[number - 1] for number, line in enumerate(page)}
+    assert above["workers = 3"] == ("# model worker threads · a whole number from 1 to 1024 · default 1 · changes live")
+    assert "(seconds) · default none · changes live" in above["# deadline_s is not set"]
+    assert above["seed = 0"].endswith("default 0 · needs a restart")
+    unexplained = [line for line in page if " = " in line and line[0] != "#" and above[line][:2] != "# "]
+    assert unexplained == []
+
+
 def test_a_flag_wins_over_the_file_and_a_preset_brings_its_own_defaults(perfkit, tmp_path):
     (tmp_path / "saved.toml").write_text('model = "noop"\nworkers = 2\n')
     other = perfkit("serve", "--settings", "saved.toml", "--model", "mlp", "--show-settings").out
