@@ -80,6 +80,16 @@ class LedgerSettings(Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings(Checked):
+    """Which requests get a line of their own in the server's log."""
+
+    slow_s: float | None = field(None, "a request that takes at least this long is logged", low=1e-6, high=3600.0)
+    slow_ratio: float | None = field(
+        None, "a request that takes this many times the median of late is logged", low=1.0, high=1000.0
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings(Checked):
     """Everything that a scan can vary on the reference server."""
 
@@ -101,6 +111,7 @@ class ServerSettings(Checked):
     queue: QueueSettings = nested(QueueSettings)
     http: HttpSettings = nested(HttpSettings)
     ledger: LedgerSettings = nested(LedgerSettings)
+    log: LogSettings = nested(LogSettings)
 
     @property
     def is_simulated(self) -> bool:

@@ -31,6 +31,7 @@ SETTINGS = st.builds(
     postprocess=STAGES,
     batch=st.builds(BatchSettings, max_size=st.integers(1, 1024), max_delay_s=st.floats(0, 60)),
     queue=st.builds(QueueSettings, depth=st.integers(1, 10**6), deadline_s=st.none() | st.floats(0.001, 3600)),
+    log=st.builds(LogSettings, slow_ratio=st.none() | st.floats(1.0, 1000.0)),
     http=st.builds(HttpSettings, keep_alive_s=st.floats(0.1, 3600), server_timing=st.booleans()),
     ledger=st.builds(LedgerSettings, stamps=st.booleans(), capacity=st.integers(1024, 1 << 22)),
 )

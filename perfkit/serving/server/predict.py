@@ -16,6 +16,7 @@ from perfkit.serving.instrument import columns as c
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.replies import error_body, response, retry_after
+from perfkit.serving.server.slow_requests import SlowRequest
 from perfkit.serving.server.timing import server_timing
 
 if TYPE_CHECKING:
@@ -44,7 +45,17 @@ class MalformedRequest(Exception):
 class Prediction:
     """One `POST /predict` in the service. For the event loop's thread."""
 
-    __slots__ = ("_arrived_ns", "_id", "_is_list", "_jobs", "_left", "_pipeline", "_request", "_service")
+    __slots__ = (
+        "_arrived_ns",
+        "_id",
+        "_is_list",
+        "_jobs",
+        "_left",
+        "_pipeline",
+        "_queued_on_arrival",
+        "_request",
+        "_service",
+    )
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
@@ -55,6 +66,7 @@ class Prediction:
         self._is_list = False
         self._pipeline = service.pipeline
         self._arrived_ns = request.connection.arrived_ns
+        self._queued_on_arrival = self._pipeline.queued if service.slow_log is not None else 0
 
     def begin(self) -> None:
         """Parse, admit, submit; or answer at once with the reason why not."""
@@ -144,7 +156,8 @@ class Prediction:
         service, ledger = self._service, self._service.books.requests
         cells = ledger.cells
         service.gauge.add(-len(self._jobs), answered_ns)
-        service.latency.observe(replied_ns - self._request.accepted_ns)
+        latency_ns = replied_ns - self._request.accepted_ns
+        service.latency.observe(latency_ns)
         middleware_ns = answered_ns - self._arrived_ns if status else 0
         for job in self._jobs:
             cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
@@ -153,7 +166,21 @@ class Prediction:
             cells[job.row + c.STATUS] = status
             service.ended[job.end_state] += 1
             ledger.close(job.row)
+        if service.slow_log is not None and service.slow_log.threshold.is_slow(latency_ns):
+            service.slow_log.put(self._as_slow(latency_ns, answered_ns))
         self._jobs.clear()  # a job knows its receiver: without this every request would be left to the collector
+
+    def _as_slow(self, latency_ns: int, answered_ns: int) -> SlowRequest:
+        """What the log wants to know, of the first input where there are several. Its row was just closed."""
+        ledger, job = self._service.books.requests, self._jobs[0]
+        return SlowRequest(
+            row=ledger.cells[job.row : job.row + ledger.width],
+            batch_row=job.batch_row,
+            latency_ns=latency_ns,
+            queued_on_arrival=self._queued_on_arrival,
+            traceparent=self._request.headers.get(b"traceparent"),
+            answered_ns=answered_ns,
+        )
 
     def _ok_body(self) -> bytes:
         request_id = self._id or b'"%d"' % next(self._service.answer_ids)

@@ -25,6 +25,7 @@ from perfkit.serving.server.histogram import Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.slow_requests import SlowRequestLog
 from perfkit.settings import ServerSettings
 
 _STARTING = Rejected(reason="starting", retry_after_s=1.0)
@@ -54,6 +55,7 @@ class Service:
         self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
         self._changing = asyncio.Lock()  # one change of settings at a time
         self.pipeline = Pipeline(settings, self._plant)
+        self.slow_log = self._open_slow_log(settings)
 
     async def start(self) -> None:
         """Warm the workers up and take requests; raises TargetFailed."""
@@ -71,8 +73,8 @@ class Service:
         ConfigError when a changed setting needs a restart, TargetFailed when the new pipeline cannot start.
         """
         async with self._changing:
-            settings = fields.replace(self.settings, changes)
-            if stuck := fields.needs_restart(self.settings, settings):
+            before, settings = self.settings, fields.replace(self.settings, changes)
+            if stuck := fields.needs_restart(before, settings):
                 names = ", ".join(stuck)
                 raise ConfigError(f"{names} cannot change while the server runs; start it again with the new value")
             if self.is_draining:
@@ -83,6 +85,9 @@ class Service:
             if self.front is not None:
                 self.front.limits = settings.http
             await asyncio.to_thread(predecessor.close)
+            if settings.log != before.log:
+                await self._close_slow_log()
+                self.slow_log = self._open_slow_log(settings)
             return settings
 
     async def drain(self) -> None:
@@ -91,6 +96,19 @@ class Service:
         self.is_ready = False
         async with self._changing:
             await asyncio.to_thread(self.pipeline.close)
+            await self._close_slow_log()
+
+    def _open_slow_log(self, settings: ServerSettings) -> SlowRequestLog | None:
+        if settings.log.slow_s is None and settings.log.slow_ratio is None:
+            return None
+        log = SlowRequestLog(settings.log, self.books.requests)
+        log.start()
+        return log
+
+    async def _close_slow_log(self) -> None:
+        log, self.slow_log = self.slow_log, None
+        if log is not None:
+            await asyncio.to_thread(log.close)
 
     def record_gil_waits(self, wanted: bool) -> None:
         """Start or end the thread that measures how long a thread waits for the GIL. It costs about 2 % of a core."""
@@ -125,6 +143,10 @@ class Service:
                 "batches": self.books.batches.closed,
                 "is_stamped": self.books.requests.stamps,
                 "capacity": self.settings.ledger.capacity,
+            },
+            "slow_requests": {
+                "written": self.slow_log.written if self.slow_log is not None else 0,
+                "dropped": self.slow_log.dropped if self.slow_log is not None else 0,
             },
             "threads": {str(thread.native_id): thread.name for thread in threading.enumerate()},
         }

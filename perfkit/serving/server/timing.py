@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from perfkit.clock import NS_PER_S
-from perfkit.records import BATCH_INSTANTS, STAGE_ENDS
+from perfkit.records import BATCH_INSTANTS, STAGE_ENDS, STAGES
 from perfkit.serving.instrument import columns as c
 
 _NS_PER_MS = NS_PER_S // 1_000
-_LAST = "postprocess"  # later stages have not happened when the header is written
+_IN_HEADER = frozenset(STAGES[: STAGES.index("postprocess") + 1])  # the later ones end after it is written
 
 
 def _sources() -> list[tuple[str, bool, int]]:
@@ -20,26 +20,28 @@ def _sources() -> list[tuple[str, bool, int]]:
             found.append((stage, True, 1 + c.BATCH_COLUMNS.index(column)))
         elif column in c.REQUEST_COLUMNS:
             found.append((stage, False, 1 + c.REQUEST_COLUMNS.index(column)))
-        if stage == _LAST:
-            break
     return found
 
 
 _SOURCES = _sources()
 
 
-def server_timing(request: Sequence[int], batch: Sequence[int]) -> bytes:
-    """The header line from a request's row and its batch's row; absent instants let their neighbours adjoin."""
-    parts = []
+def stage_durations_ns(request: Sequence[int], batch: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """The server's stages, from a request's row and its batch's row; absent instants let their neighbours adjoin."""
     before_ns = 0
     for stage, is_batch, column in _SOURCES:
         row = batch if is_batch else request
         instant_ns = row[column] if row else 0
-        if not instant_ns:
-            continue
-        if before_ns:
-            parts.append(f"{stage};dur={(instant_ns - before_ns) / _NS_PER_MS:.3f}")
-        before_ns = instant_ns
-    if not parts:  # stamps are off
+        if instant_ns:
+            if before_ns:
+                yield stage, instant_ns - before_ns
+            before_ns = instant_ns
+
+
+def server_timing(request: Sequence[int], batch: Sequence[int]) -> bytes:
+    """The header line, up to postprocess; empty when stamps are off."""
+    durations = stage_durations_ns(request, batch)
+    parts = [f"{stage};dur={duration_ns / _NS_PER_MS:.3f}" for stage, duration_ns in durations if stage in _IN_HEADER]
+    if not parts:
         return b""
     return f"server-timing: {', '.join(parts)}\r\n".encode()

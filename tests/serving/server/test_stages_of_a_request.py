@@ -240,6 +240,7 @@ class Laboratory:
             accepted=0,
             gauge=InFlightGauge(self.clock.now_ns()),
             latency=Histogram(),
+            slow_log=None,
             ended=[0] * len(EndState),
             answer_ids=itertools.count(1),
         )
