@@ -14,6 +14,7 @@ from perfkit.settings import (
     BatchSettings,
     HttpSettings,
     LedgerSettings,
+    LogSettings,
     QueueSettings,
     ServerSettings,
     StageSettings,
