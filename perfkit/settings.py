@@ -61,6 +61,9 @@ class HttpSettings(Checked):
         10.0, "a whole request must arrive within this time, else 408", low=0.1, high=600.0
     )
     keep_alive_s: float = field(75.0, "an idle connection is closed after this time", low=0.1, high=3600.0)
+    pre_stop_s: float = field(
+        0.0, "after SIGTERM: how long not ready is told while requests are still taken", low=0.0, high=600.0
+    )
     drain_s: float = field(20.0, "how long a shutdown waits for accepted requests", low=0.0, high=600.0)
     server_timing: bool = field(False, "always answer with Server-Timing (else only when the request asks)")
 

@@ -7,7 +7,6 @@ the foreground; `perfkit.launch` starts it as a child with a spec in JSON.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import errno
 import functools
@@ -19,14 +18,15 @@ import os
 import signal
 import socket
 import sys
-from typing import Any
 
 import uvloop
 
 from perfkit import fields
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
+from perfkit.serving.server.cold import ColdFront
 from perfkit.serving.server.connection import Connection, Front
 from perfkit.serving.server.defaults import open_device
+from perfkit.serving.server.departure import depart
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
 from perfkit.serving.server.routes import Router, control_routes, service_routes
@@ -37,7 +37,6 @@ from perfkit.settings import HttpSettings, ServerSettings
 _BACKLOG = 1024
 _LAST_PORT = 65535
 _SWEEP_S = 1.0
-_FLUSH_S = 2.0  # for clients to take the last answers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,8 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     stopped = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, stopped.set)
-    service = await _load(spec.settings)
+    with ColdFront(listener, spec.settings.http, spec.token):
+        service = await _load(spec.settings)
     fronts = [
         Front(spec.settings.http, Router(service_routes(service), spec.token).handle),
         Front(HttpSettings(), Router(control_routes(service, stopped.set)).handle),  # stays usable whatever is set
@@ -120,7 +120,7 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     gc.freeze()  # the model and the modules live as long as the process: no need to scan them again
     _announce(listener, control)
     await stopped.wait()
-    await _drain(service, fronts[0], servers[0], service.settings.http.drain_s)
+    await depart(service, fronts[0], servers[0], listener)
     sweeper.cancel()
 
 
@@ -156,21 +156,6 @@ async def _sweep(fronts: list[Front]) -> None:
         DATE.renew()
         for front in fronts:
             front.sweep()
-
-
-async def _drain(service: Service, front: Front, server: Any, limit_s: float) -> None:
-    """Take no new connections or requests, answer what was accepted, then close."""
-    server.close()
-    front.drain()
-    try:
-        await asyncio.wait_for(service.drain(), limit_s)
-    except TimeoutError:
-        logging.getLogger("perfkit.server").error("not drained within %g s; leaving the rest unanswered", limit_s)
-        logging.shutdown()
-        os._exit(1)  # worker threads still hold requests; nothing but the end of the process ends them
-    await asyncio.sleep(0)  # let the outbox deliver the last answers
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(front.close_idle(), _FLUSH_S)
 
 
 def main(text: str) -> int:

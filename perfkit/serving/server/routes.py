@@ -7,19 +7,20 @@ import functools
 import hmac
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import orjson
 
 from perfkit import fields
 from perfkit.errors import ConfigError
+from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server import metrics
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.ledger_export import ARROW, export
 from perfkit.serving.server.predict import MalformedRequest, Prediction, read_document
 from perfkit.serving.server.replies import JSON, error_body, header_lines, response, retry_after
-from perfkit.serving.server.service import Service
+from perfkit.serving.server.service import STARTING, Service
 from perfkit.settings import ServerSettings
 
 _MOST_DIGITS = 18  # of a number that fits 64 bits
@@ -83,29 +84,46 @@ def service_routes(service: Service) -> Routes:
     def predict(request: Request) -> None:
         Prediction(service, request).begin()
 
-    def live(request: Request) -> None:
-        _reply(request, {"live": True})
-
     def ready(request: Request) -> None:
-        if service.is_ready:
+        if (why := service.unready()) is None:
             _reply(request, {"ready": True})
         else:
-            why = service.not_ready()
-            _fail(request, 503, why.reason, "the service takes no requests at present", retry_after(why.retry_after_s))
+            _decline(request, why)
 
     def stats(request: Request) -> None:
         _reply(request, service.stats())
 
     def prometheus(request: Request) -> None:
-        _send(request, response(200, metrics.render(service), metrics.CONTENT_TYPE))
+        _send(request, Reply(200, metrics.render(service), metrics.CONTENT_TYPE))
 
     return {
         b"/predict": {b"POST": predict},
-        b"/health/live": {b"GET": live},
+        b"/health/live": {b"GET": _say_live},
         b"/health/ready": {b"GET": ready},
         b"/stats": {b"GET": stats},
         b"/metrics": {b"GET": prometheus},
     }
+
+
+def cold_routes() -> Routes:
+    """What the service port answers before there is a service."""
+
+    def starting(request: Request) -> None:
+        _decline(request, STARTING)
+
+    return {
+        b"/predict": {b"POST": starting},
+        b"/health/live": {b"GET": _say_live},
+        b"/health/ready": {b"GET": starting},
+    }
+
+
+def _say_live(request: Request) -> None:
+    _reply(request, {"live": True})
+
+
+def _decline(request: Request, why: Rejected) -> None:
+    _fail(request, 503, why.reason, "the service takes no requests at present", retry_after(why.retry_after_s))
 
 
 def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
@@ -144,7 +162,16 @@ def control_routes(service: Service, shutdown: Callable[[], None]) -> Routes:
     }
 
 
-async def _patched(service: Service, request: Request) -> bytes:
+class Reply(NamedTuple):
+    """What a handler has to say; how it is framed depends on the connection."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    extra: bytes = b""
+
+
+async def _patched(service: Service, request: Request) -> Reply:
     document = read_document(request)
     try:
         flat = fields.flatten(document)
@@ -154,10 +181,10 @@ async def _patched(service: Service, request: Request) -> bytes:
     if unknown := sorted(set(flat) - known):
         raise MalformedRequest(400, "unknown_setting", f"unknown setting {unknown[0]}; GET /settings lists all")
     settings = await service.reconfigure(flat)
-    return response(200, orjson.dumps(fields.to_nested(settings)), JSON)
+    return Reply(200, orjson.dumps(fields.to_nested(settings)))
 
 
-def _ledger(service: Service, request: Request) -> bytes:
+def _ledger(service: Service, request: Request) -> Reply:
     query = parse_qs(request.target.partition(b"?")[2].decode("latin-1"))
     table = query.get("table", ["requests"])[0]
     since = query.get("since", ["0"])[0]
@@ -165,7 +192,7 @@ def _ledger(service: Service, request: Request) -> bytes:
         raise MalformedRequest(400, "bad_table", f"table is {table!r}; it takes requests or batches")
     if not since.isdecimal() or len(since) > _MOST_DIGITS:
         raise MalformedRequest(400, "bad_since", f"since is {since!r}; it takes a row number, 0 or more")
-    return response(200, export(getattr(service.books, table), int(since)), ARROW)
+    return Reply(200, export(getattr(service.books, table), int(since)), ARROW)
 
 
 def _later(request: Request, work: Any) -> None:
@@ -191,13 +218,14 @@ _tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak refer
 
 
 def _reply(request: Request, document: Any) -> None:
-    _send(request, response(200, orjson.dumps(document)))
+    _send(request, Reply(200, orjson.dumps(document)))
 
 
 def _fail(request: Request, status: int, code: str, message: str, extra: bytes = b"") -> None:
-    _send(request, response(status, error_body(code, message), extra=extra))
+    _send(request, Reply(status, error_body(code, message), extra=extra))
 
 
-def _send(request: Request, reply: bytes) -> None:
+def _send(request: Request, reply: Reply) -> None:
     # An answer to HEAD has no body; closing keeps the client from taking ours for the next answer.
-    request.connection.answer(reply, closes=not request.keeps_alive or request.method == b"HEAD")
+    closes = not request.keeps_alive or request.method == b"HEAD"
+    request.connection.answer(response(*reply, closes=closes), closes=closes)

@@ -28,7 +28,7 @@ from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.slow_requests import SlowRequestLog
 from perfkit.settings import ServerSettings
 
-_STARTING = Rejected(reason="starting", retry_after_s=1.0)
+STARTING = Rejected(reason="starting", retry_after_s=1.0)
 _DRAINING = Rejected(reason="draining", retry_after_s=5.0)
 
 
@@ -48,7 +48,8 @@ class Service:
         self.ended = [0] * len(EndState)
         self.answer_ids = itertools.count(1)
         self.started_ns = self.clock.now_ns()
-        self.is_ready = False
+        self.is_ready = False  # takes requests; whether it says so is `unready`
+        self.is_leaving = False  # tells probes that it is not ready, and may still take requests
         self.is_draining = False
         self.sleeper: GilSleeper | None = None
         self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
@@ -64,7 +65,15 @@ class Service:
 
     def not_ready(self) -> Rejected:
         """Why no request is taken at present."""
-        return _DRAINING if self.is_draining else _STARTING
+        return _DRAINING if self.is_leaving else STARTING
+
+    def unready(self) -> Rejected | None:
+        """Why a readiness probe is told no; None when it is told yes."""
+        return None if self.is_ready and not self.is_leaving else self.not_ready()
+
+    def leave(self) -> None:
+        """Tell readiness probes no from now on; requests are still taken, until `drain`."""
+        self.is_leaving = True
 
     async def reconfigure(self, changes: Mapping[str, Any]) -> ServerSettings:
         """Serve at another setting (dotted names) without reloading the model; no request is lost or rejected for it.
@@ -92,6 +101,7 @@ class Service:
 
     async def drain(self) -> None:
         """Admit nothing more and finish what was admitted."""
+        self.leave()
         self.is_draining = True
         self.is_ready = False
         async with self._changing:
@@ -130,7 +140,7 @@ class Service:
             "model": self.settings.model,
             "payloads": getattr(self.model, "payloads", None),
             "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
-            "is_ready": self.is_ready,
+            "is_ready": self.unready() is None,
             "uptime_s": (now_ns - self.started_ns) / NS_PER_S,
             "cpu_s": process_cpu_ns() / NS_PER_S,
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},

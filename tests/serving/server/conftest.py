@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,7 +119,7 @@ def dial() -> Iterator[Callable[[Service], Wire]]:
 def models_on_path() -> Iterator[None]:
     """Lets child processes import `lab_models`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         patch.syspath_prepend(str(Path(__file__).parent))  # launched servers can import what this process can
         yield
 

@@ -1,0 +1,60 @@
+"""How does the service end without losing a request that it has taken?
+
+Readiness says no first, and the listener stays for `http.pre_stop_s`, so that balancers see it and turn
+away. Then nothing new is let in, everything accepted is answered, and the process may end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import os
+import socket
+
+from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.service import Service
+
+_FLUSH_S = 2.0  # for clients to take the last answers
+_MOST_WAITING = 4096  # connections that are still taken up; a flood must not keep the service from ending
+_TURNS = 3  # of the event loop: read, handle and answer what the kernel already holds
+
+
+async def depart(service: Service, front: Front, server: asyncio.Server, listener: socket.socket) -> None:
+    """Take no new connections or requests, answer what was accepted, then close."""
+    limits = service.settings.http
+    service.leave()
+    front.drain()
+    if limits.pre_stop_s:
+        await asyncio.sleep(limits.pre_stop_s)
+    await _close_listener(front, server, listener)
+    await _catch_up()
+    try:
+        await asyncio.wait_for(service.drain(), limits.drain_s)
+    except TimeoutError:
+        logging.getLogger("perfkit.server").error(
+            "not drained within %g s; leaving the rest unanswered", limits.drain_s
+        )
+        logging.shutdown()
+        os._exit(1)  # worker threads still hold requests; nothing but the end of the process ends them
+    await _catch_up()  # the outbox delivers the last answers; who has sent a request meanwhile is told to go
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(front.close_idle(), _FLUSH_S)
+
+
+async def _close_listener(front: Front, server: asyncio.Server, listener: socket.socket) -> None:
+    """Refuse from now on. Connections that the kernel has completed are taken up first: closing would reset them."""
+    loop = asyncio.get_running_loop()
+    with listener.dup() as last:
+        server.close()
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_MOST_WAITING):
+                taken, _address = last.accept()
+                taken.setblocking(False)
+                await loop.connect_accepted_socket(functools.partial(Connection, front), taken)
+
+
+async def _catch_up() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)

@@ -1,0 +1,71 @@
+"""Models for the promises' tests: each shows from outside what the server did with a request."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from perfkit.serving.server.model import Collated
+
+
+class Witness:
+    """Answers after 1 ms, and writes one byte a request into the file that PERFKIT_WITNESS names."""
+
+    def load(self, device, seed):
+        self._file = os.open(os.environ["PERFKIT_WITNESS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def preprocess(self, payload):
+        os.write(self._file, b".")
+        return payload
+
+    def collate(self, items):
+        return Collated(inputs=items, size=len(items), units=len(items), padded_units=len(items))
+
+    def predict(self, inputs):
+        time.sleep(0.001)
+        return inputs
+
+    def split(self, outputs, size):
+        return outputs
+
+    def postprocess(self, output):
+        return output
+
+    def example(self):
+        return 0
+
+
+class Gated:
+    """Loads, warms up and predicts only when `load`, `warm` and `work` lie in the folder PERFKIT_GATES."""
+
+    def load(self, device, seed):
+        _await("load")
+
+    def predict(self, inputs):
+        if inputs == ["warm"]:
+            _await("warm")
+        elif "wait" in inputs:
+            _await("work")
+        return inputs
+
+    def example(self):
+        return "warm"
+
+
+def _await(gate):
+    while not os.path.exists(os.path.join(os.environ["PERFKIT_GATES"], gate)):
+        time.sleep(0.002)
+
+
+class Leaky:
+    """Echoes, and keeps 1 KB of every request that says so: what a soak test must notice."""
+
+    def __init__(self):
+        self._kept = []
+
+    def predict(self, inputs):
+        self._kept.extend(bytearray(1024) for item in inputs if item == "leak")
+        return inputs
+
+    def example(self):
+        return "no leak"

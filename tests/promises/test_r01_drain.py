@@ -1,0 +1,141 @@
+"""R1: does a signal lose no accepted request, whenever it comes?
+
+SIGTERM: readiness says 503 first, the listener stays for `http.pre_stop_s`, then refuses; what is in flight
+finishes; exit code 0. Target: 0 accepted requests lost at 200 random points under open load, exit within 25 s.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import threading
+import time
+
+import psutil
+import pytest
+
+from perfkit.measuring.load.loops import OpenLoop
+from perfkit.measuring.load.samples import read_samples
+
+TARGET = "0 accepted lost, exit code 0 within 25 s"
+SETTINGS = (
+    {},
+    {"batch.max_size": 8, "batch.max_delay_s": 0.005},
+    {"workers": 2, "preprocess.placement": "threads", "postprocess.placement": "threads"},
+    {"queue.depth": 8},
+)
+
+
+def drain_once(serve, generate, witness, chance, pre_stop_s, **env):
+    """One signal at a random point: what the server counted, what its client got, and how long the end took."""
+    changes = chance.choice(SETTINGS) | {"http.pre_stop_s": pre_stop_s}
+    server = serve("promise_models:Witness", changes=changes, env=env | {"PERFKIT_WITNESS": str(witness)})
+    warm_up_calls = witness.stat().st_size
+    load = OpenLoop(rate_rps=chance.choice([200.0, 600.0, 2000.0]), max_connections=64)
+    generator = generate(server, load, 60.0)
+    while server.stats()["counters"]["accepted"] == 0:
+        assert not generator.wait_briefly(0.005)
+    threading.Event().wait(chance.uniform(0.0, 0.3))
+    signalled_s = time.monotonic()
+    os.kill(server.pid, signal.SIGTERM)
+    counted = server.last_words()
+    exit_s = time.monotonic() - signalled_s
+    generator.stop()
+    report, samples = generator.report(), read_samples(generator.spec.samples)
+    answered, ok = int((samples["status"] > 0).sum()), int((samples["status"] == 200).sum())
+    return {
+        "exit_code": server.process.returncode,
+        "exit_s": exit_s,
+        "accepted": counted["accepted"],
+        "lost": counted["accepted"] - answered,
+        "unfinished": witness.stat().st_size - warm_up_calls - ok,
+        "unread": report["errors"].get("disconnected", 0),
+    }
+
+
+def drain_often(serve, generate, tmp_path, signals, pre_stop_s):
+    """Many signals; sums, worst cases."""
+    chance = random.Random(signals)
+    runs = [
+        drain_once(serve, generate, tmp_path / f"witness-{number}", chance, pre_stop_s) for number in range(signals)
+    ]
+    figures = {name: sum(run[name] for run in runs) for name in ("accepted", "lost", "unfinished", "unread")}
+    return {"signals": signals, **figures, "exit_max_s": max(run["exit_s"] for run in runs)}, runs
+
+
+@pytest.mark.parametrize("pre_stop_s", [0.0, 0.2])
+def test_a_signal_at_a_random_point_loses_no_accepted_request(serve, generate, told, tmp_path, pre_stop_s):
+    check(drain_often(serve, generate, tmp_path, 5, pre_stop_s), told, pre_stop_s)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("pre_stop_s", [0.0, 0.2])
+def test_a_hundred_signals_at_random_points_lose_no_accepted_request(serve, generate, told, tmp_path, pre_stop_s):
+    """With and without a pause before the stop: two hundred in all."""
+    check(drain_often(serve, generate, tmp_path, 100, pre_stop_s), told, pre_stop_s)
+
+
+def check(found, told, pre_stop_s):
+    figures, runs = found
+    told("R1", TARGET, pre_stop_s=pre_stop_s, **figures)
+    assert (figures["lost"], figures["unfinished"]) == (0, 0)
+    assert {run["exit_code"] for run in runs} == {0}
+    assert figures["exit_max_s"] < 25
+
+
+def test_the_count_notices_a_server_that_loses_requests(serve, generate, tmp_path):
+    """The control of the tests above."""
+    run = drain_once(serve, generate, tmp_path / "witness", random.Random(1), 0.0, PERFKIT_LOSES="1")
+    assert run["lost"] > 0
+    assert run["unfinished"] > 0
+
+
+def test_readiness_goes_first_then_the_listener_and_what_is_in_flight_is_answered(serve, dial, tmp_path, eventually):
+    server = serve("promise_models:Gated", changes={"http.pre_stop_s": 1.0}, env=gates(tmp_path, "load", "warm"))
+    holder, probe, idle = dial(server.port), dial(server.port), dial(server.port)
+    holder.post("/predict", {"input": "wait"})
+    eventually(lambda: server.stats()["gauge"]["in_flight"] == 1)
+    os.kill(server.pid, signal.SIGTERM)
+    eventually(lambda: server.stats()["is_ready"] is False)
+    status, headers, _ = probe.ask("/health/ready")
+    assert (status, headers["connection"], "retry-after" in headers) == (503, "close", True)
+    newcomer = dial(server.port)  # the listener is still there, and requests are taken
+    newcomer.post("/predict", {"input": 1})
+    eventually(lambda: refuses(server.port))
+    assert idle.ask("/health/live")[0] == 200, "an open connection is heard to the end"
+    (tmp_path / "work").touch()
+    assert [wire.answer()[0] for wire in (holder, newcomer)] == [200, 200]
+    assert server.process.wait(30) == 0
+
+
+def test_connections_that_nobody_had_taken_up_yet_are_answered_too(serve, dial, eventually):
+    """The kernel completes connections for a listener that is too busy to accept them."""
+    server = serve()
+    process = psutil.Process(server.pid)
+    process.suspend()
+    eventually(lambda: process.status() == psutil.STATUS_STOPPED)
+    wires = [dial(server.port) for _ in range(200)]
+    for wire in wires:
+        wire.post("/predict", {"input": 1})
+    process.terminate()
+    process.resume()
+    assert [wire.answer()[0] for wire in wires] == [200] * 200
+    assert server.process.wait(30) == 0
+
+
+def gates(folder, *open_ones):
+    """The environment of a gated model, and the gates that are open from the start."""
+    for gate in open_ones:
+        (folder / gate).touch()
+    return {"PERFKIT_GATES": str(folder)}
+
+
+def refuses(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except ConnectionRefusedError:
+        return True
+    return False
