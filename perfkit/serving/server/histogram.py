@@ -1,4 +1,4 @@
-"""How are latencies counted for /metrics? Buckets in a fixed, roughly doubling grid; one thread writes."""
+"""How are latencies and batch sizes counted for /metrics? In fixed, roughly doubling buckets; one thread writes."""
 
 from __future__ import annotations
 
@@ -23,3 +23,30 @@ class Histogram:
         """Count one value."""
         self.counts[bisect_left(_BOUNDS_NS, value_ns)] += 1
         self.sum_ns += value_ns
+
+
+SIZE_BOUNDS: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class BatchSizes:
+    """How many batches of which size, counted by the requests that come out of them."""
+
+    def __init__(self) -> None:
+        self._requests = [0] * (SIZE_BOUNDS[-1] + 1)
+
+    def observe(self, size: int) -> None:
+        """Count one answered request that shared its call with `size - 1` others."""
+        self._requests[size] += 1
+
+    def buckets(self) -> list[float]:
+        """Batches per bucket (not cumulative). One whose mates are not all answered yet counts as a part."""
+        counts = [0.0] * len(SIZE_BOUNDS)
+        for size, requests in enumerate(self._requests):
+            if requests:
+                counts[bisect_left(SIZE_BOUNDS, size)] += requests / size
+        return counts
+
+    @property
+    def requests(self) -> int:
+        """Answered requests: the sum of the sizes of all batches."""
+        return sum(self._requests)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from perfkit.clock import NS_PER_S
-from perfkit.serving.server.histogram import BOUNDS_S
+from perfkit.serving.server.histogram import BOUNDS_S, SIZE_BOUNDS
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
@@ -25,37 +25,64 @@ class _ServiceCollector(Collector):
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        service = self._service
-        stats = service.stats()
+        stats = self._service.stats()
+        yield from self._counters(stats)
+        yield from self._gauges(stats)
+        yield self._latency()
+        yield self._batch_sizes()
+
+    def _counters(self, stats: dict[str, Any]) -> Iterator[Metric]:
         ended = CounterMetricFamily("perfkit_requests", "Requests by how they ended.", labels=["end_state"])
         for state, count in stats["counters"].items():
             if state != "accepted":
                 ended.add_metric([state], count)
         yield ended
-        yield CounterMetricFamily("perfkit_batches", "Calls of the model.", stats["ledger"]["batches"])
-        yield CounterMetricFamily("perfkit_process_cpu_seconds", "CPU time of the server process.", stats["cpu_s"])
+        rejects = CounterMetricFamily(
+            "perfkit_rejects", "Requests that were not admitted, by reason.", labels=["reason"]
+        )
+        for reason, count in stats["rejects"].items():
+            rejects.add_metric([reason], count)
+        yield rejects
+        slow = CounterMetricFamily("perfkit_slow_requests", "Slow requests, told in the log or not.", labels=["fate"])
+        for fate, count in stats["slow_requests"].items():
+            slow.add_metric([fate], count)
+        yield slow
+        yield CounterMetricFamily("perfkit_http_errors", "Requests that never became whole.", stats["http_errors"])
+
+    def _gauges(self, stats: dict[str, Any]) -> Iterator[Metric]:
+        settings = self._service.settings
         gauges = {
             "perfkit_requests_in_flight": ("Requests accepted and not yet answered.", stats["gauge"]["in_flight"]),
+            "perfkit_requests_admitted": ("Requests admitted and not yet in a batch.", stats["admitted"]),
             "perfkit_queue_depth": ("Requests that wait for a model worker.", stats["queued"]),
-            "perfkit_workers": ("Model worker threads.", service.settings.workers),
+            "perfkit_workers": ("Model worker threads.", settings.workers),
+            "perfkit_batch_max_size": ("Most requests in one call of the model.", settings.batch.max_size),
             "perfkit_ready": ("1 when requests are taken.", int(stats["is_ready"])),
             "perfkit_simulated": ("1 when the device is simulated.", int(stats["simulated"])),
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value)
-        yield self._latency()
 
     def _latency(self) -> Metric:
         histogram = self._service.latency
-        bounds = [*map(str, BOUNDS_S), "+Inf"]
-        buckets = list(zip(bounds, itertools.accumulate(histogram.counts), strict=True))
         family = HistogramMetricFamily("perfkit_request_seconds", "Time from accepted to replied.")
-        family.add_metric([], buckets, histogram.sum_ns / NS_PER_S)
+        family.add_metric([], _cumulated(BOUNDS_S, histogram.counts), histogram.sum_ns / NS_PER_S)
         return family
+
+    def _batch_sizes(self) -> Metric:
+        sizes = self._service.batch_sizes
+        family = HistogramMetricFamily("perfkit_batch_size", "Requests in one call of the model.")
+        family.add_metric([], _cumulated(SIZE_BOUNDS, [*sizes.buckets(), 0.0]), sizes.requests)
+        return family
+
+
+def _cumulated(bounds: Sequence[float], counts: Sequence[float]) -> list[tuple[str, float]]:
+    return list(zip([*map(str, bounds), "+Inf"], itertools.accumulate(counts), strict=True))
 
 
 def render(service: Service) -> bytes:
     """The whole page."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_ServiceCollector(service))
+    ProcessCollector(registry=registry)  # CPU time, memory and open files under their customary names
     return generate_latest(registry)

@@ -88,6 +88,7 @@ class Prediction:
         if rejected is not None:
             for job in self._jobs:
                 job.retry_after_s = rejected.retry_after_s
+            service.rejects[rejected.reason] += len(self._jobs)
             self._refuse(EndState.REJECTED, 503, rejected.reason, _REJECTIONS[rejected.reason])
             return
         self._request.connection.on_gone = self._client_left
@@ -165,6 +166,8 @@ class Prediction:
             cells[job.row + c.END_STATE] = job.end_state
             cells[job.row + c.STATUS] = status
             service.ended[job.end_state] += 1
+            if job.batch_row:
+                service.batch_sizes.observe(job.batch_row[c.B_SIZE])
             ledger.close(job.row)
         if service.slow_log is not None and service.slow_log.threshold.is_slow(latency_ns):
             service.slow_log.put(self._as_slow(latency_ns, answered_ns))

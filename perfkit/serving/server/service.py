@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.connection import Front
-from perfkit.serving.server.histogram import Histogram
+from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
@@ -44,6 +45,8 @@ class Service:
         self.books = Books(settings.ledger)
         self.gauge = InFlightGauge(self.clock.now_ns())
         self.latency = Histogram()
+        self.batch_sizes = BatchSizes()
+        self.rejects: Counter[str] = Counter()  # inputs of rejected requests, by reason
         self.accepted = 0  # inputs of requests that could be read; kept apart from what ended
         self.ended = [0] * len(EndState)
         self.answer_ids = itertools.count(1)
@@ -147,6 +150,7 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "counters": {"accepted": self.accepted, **ended},
+            "rejects": dict(self.rejects),
             "http_errors": self.front.errors if self.front is not None else 0,
             "ledger": {
                 "requests": self.books.requests.closed,

@@ -28,7 +28,7 @@ from perfkit.serving.instrument import columns
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.connection import Request
-from perfkit.serving.server.histogram import Histogram
+from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
@@ -241,6 +241,7 @@ class Laboratory:
             gauge=InFlightGauge(self.clock.now_ns()),
             latency=Histogram(),
             slow_log=None,
+            batch_sizes=BatchSizes(),
             ended=[0] * len(EndState),
             answer_ids=itertools.count(1),
         )
