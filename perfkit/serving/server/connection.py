@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
         except Exception:
             _log.exception("cannot handle %s %s", request.method, request.target[:200])
             if self._is_busy:
-                body = error_body("internal", "the server failed on this request; its log says why")
+                body = error_body("internal", "the server failed on this request; its log says why", request.target)
                 self.answer(response(500, body, closes=True), closes=True)
 
     def _queue(self, request: Request) -> None:
@@ -353,7 +353,7 @@ class Connection(asyncio.Protocol):
         self._is_refused = True
         self._body = b""
         self._front.errors += 1
-        self._refusal = response(status, error_body(code, message), closes=True)
+        self._refusal = response(status, error_body(code, message, self._target), closes=True)
         if not self._is_busy:
             self._move_on()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+
+import orjson
 
 from perfkit.records import EndState
 
@@ -15,6 +17,11 @@ class Receiver(Protocol):
         """The job has its output or its error."""
 
 
+def to_json(answer: Any) -> bytes:
+    """A model's answer as JSON, arrays of numbers included; raises TypeError for what has none."""
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
 class Job:
     """One input on its way. Mutable for speed: exactly one thread owns it at a time, and it is handed over through
     a queue, so nothing in it is guarded. `is_gone` alone is written by the event loop at any time (the client left).
@@ -24,6 +31,7 @@ class Job:
         "batch_row",
         "code",
         "deadline_ns",
+        "encode",
         "end_state",
         "is_gone",
         "item",
@@ -43,7 +51,8 @@ class Job:
         self.deadline_ns = deadline_ns  # 0 = none
         self.queued_ns = 0
         self.item: Any = None
-        self.output: bytes = b""  # the answer's JSON
+        self.encode: Callable[[Any], Any] = to_json  # from the model's answer to what its protocol writes
+        self.output: Any = b""  # what `encode` made of the answer
         self.end_state = EndState.OPEN
         self.code = ""  # machine-readable reason when it did not end well
         self.message = ""

@@ -1,4 +1,4 @@
-"""What happens to `POST /predict` between its bytes and its answer?
+"""What happens to a prediction, by whichever protocol it came, between its bytes and its answer?
 
 On the event loop: parse, ask for admission, submit; and when every input of the request has ended,
 write the answer and close the books on it.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from perfkit.clock import NS_PER_S
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.server.call import Call, MalformedRequest, Reader
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.replies import error_body, response, retry_after
+from perfkit.serving.server.replies import JSON, error_body, response, retry_after
 from perfkit.serving.server.slow_requests import SlowRequest
 from perfkit.serving.server.timing import server_timing
 
@@ -33,57 +32,34 @@ _STATUS = {
 _RETRY_LATER = (EndState.REJECTED, EndState.EXPIRED)
 
 
-class MalformedRequest(Exception):
-    """The request cannot be read: HTTP status, code and message for the client."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-
-
 class Prediction:
-    """One `POST /predict` in the service. For the event loop's thread."""
+    """One request for a prediction. For the event loop's thread."""
 
-    __slots__ = (
-        "_arrived_ns",
-        "_id",
-        "_is_list",
-        "_jobs",
-        "_left",
-        "_pipeline",
-        "_queued_on_arrival",
-        "_request",
-        "_service",
-    )
+    __slots__ = ("_arrived_ns", "_call", "_jobs", "_left", "_pipeline", "_queued_on_arrival", "_request", "_service")
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
         self._request = request
         self._jobs: list[Job] = []
         self._left = 0
-        self._id = b""
-        self._is_list = False
+        self._call: Call | None = None  # None until the request could be read
         self._pipeline = service.pipeline
         self._arrived_ns = request.connection.arrived_ns
         self._queued_on_arrival = self._pipeline.queued if service.slow_log is not None else 0
 
-    def begin(self) -> None:
-        """Parse, admit, submit; or answer at once with the reason why not."""
+    def begin(self, read: Reader) -> None:
+        """Parse by `read`, admit, submit; or answer at once with the reason why not."""
         service, ledger = self._service, self._service.books.requests
         row = ledger.open()
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
         ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
-            document = read_document(self._request)
-            inputs = read_inputs(document, service.settings.queue.depth)
-            self._id = read_id(document)
-            self._is_list = "inputs" in document
+            call = self._call = read(service, self._request)
         except MalformedRequest as error:
             self._rows_from(row, [None])
             self._refuse(EndState.REFUSED, error.status, error.code, str(error))
             return
-        self._rows_from(row, inputs)
+        self._rows_from(row, call.payloads)
         rejected = self._pipeline.admit(len(self._jobs)) if service.is_ready else service.not_ready()
         if rejected is not None:
             for job in self._jobs:
@@ -93,6 +69,7 @@ class Prediction:
             return
         self._request.connection.on_gone = self._client_left
         for job in self._jobs:
+            job.encode = call.encode
             self._pipeline.submit(job)
 
     def job_done(self, job: Job) -> None:
@@ -139,17 +116,19 @@ class Prediction:
         state = worst.end_state
         status = status or _STATUS[state]
         extra = self._timing() if state is EndState.OK and self._wants_timing() else b""
-        if state is EndState.OK:
-            body = self._ok_body()
+        request, content_type = self._request, JSON
+        if state is EndState.OK and self._call is not None:
+            body, content_type, headers = self._call.write([job.output for job in self._jobs])
+            extra += headers
         else:
-            body = error_body(worst.code, worst.message)
+            body = error_body(worst.code, worst.message, request.target)
             if state in _RETRY_LATER:
                 extra += retry_after(worst.retry_after_s)
-        request = self._request
         closes = not request.keeps_alive
         # Stamped before the bytes leave: the client may have them before this thread runs on.
         replied_ns = self._service.clock.now_ns()
-        answered_ns = request.connection.answer(response(status, body, extra=extra, closes=closes), closes=closes)
+        reply = response(status, body, content_type, extra, closes=closes)
+        answered_ns = request.connection.answer(reply, closes=closes)
         self._close_books(status, replied_ns, answered_ns or replied_ns)
 
     def _close_books(self, status: int, replied_ns: int, answered_ns: int) -> None:
@@ -185,12 +164,6 @@ class Prediction:
             answered_ns=answered_ns,
         )
 
-    def _ok_body(self) -> bytes:
-        request_id = self._id or b'"%d"' % next(self._service.answer_ids)
-        if self._is_list:
-            return b'{"id":%b,"outputs":[%b]}' % (request_id, b",".join(job.output for job in self._jobs))
-        return b'{"id":%b,"output":%b}' % (request_id, self._jobs[0].output)
-
     def _wants_timing(self) -> bool:
         return self._service.settings.http.server_timing or self._request.headers.get(b"perfkit-timing") == b"1"
 
@@ -204,58 +177,6 @@ _REJECTIONS = {
     "draining": "the service is shutting down; send the request to another instance",
     "starting": "the service is still loading its model; come back after the time that Retry-After gives",
 }
-
-
-def read_document(request: Request) -> dict[str, Any]:
-    """The request's JSON object; raises MalformedRequest with 415 or 400."""
-    content_type = request.headers.get(b"content-type", _JSON)
-    if content_type != _JSON and content_type.partition(b";")[0].strip().lower() != _JSON:
-        came = content_type.decode("latin-1")[:80]
-        raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send application/json")
-    if b"content-encoding" in request.headers:
-        raise MalformedRequest(415, "content_encoding", "send the body without content-encoding")
-    try:
-        document = orjson.loads(request.body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequest(400, "bad_json", f"the body is not JSON: {error}; send {_SHAPE}") from None
-    if not isinstance(document, dict):
-        raise MalformedRequest(400, "bad_shape", f"the body is a JSON {_kind(document)}; send {_SHAPE}")
-    return document
-
-
-_SHAPE = '{"input": …} or {"inputs": […]}'
-_JSON = b"application/json"
-_MAX_INPUTS = 1024
-_MAX_ID_BYTES = 256
-
-
-def read_inputs(document: dict[str, Any], depth: int) -> list[Any]:
-    """The inputs of a request document; raises MalformedRequest, also for more than could ever wait at once."""
-    has_one, has_many = "input" in document, "inputs" in document
-    if has_one == has_many:
-        came = "both input and inputs" if has_one else f"neither input nor inputs (keys: {sorted(document)[:5]})"
-        raise MalformedRequest(400, "bad_shape", f"the body has {came}; send {_SHAPE}")
-    if has_one:
-        return [document["input"]]
-    inputs, most = document["inputs"], min(depth, _MAX_INPUTS)
-    if not isinstance(inputs, list) or not 1 <= len(inputs) <= most:
-        raise MalformedRequest(400, "bad_shape", f"inputs must be a list of 1 to {most} entries")
-    return inputs
-
-
-def read_id(document: dict[str, Any]) -> bytes:
-    """The JSON of the request's own id, empty when it has none; raises MalformedRequest."""
-    given = document.get("id")
-    if given is None:
-        return b""
-    if not isinstance(given, (str, int, float)) or len(text := orjson.dumps(given)) > _MAX_ID_BYTES:
-        raise MalformedRequest(400, "bad_id", f"id must be a text or a number of at most {_MAX_ID_BYTES} bytes")
-    return text
-
-
-def _kind(value: Any) -> str:
-    kinds = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
-    return kinds[type(value)]
 
 
 def _client_id(headers: dict[bytes, bytes]) -> int:

@@ -10,6 +10,7 @@ from email.utils import formatdate
 import orjson
 
 JSON = b"application/json"
+OPEN_INFERENCE = b"/v2"  # where the paths of the Open Inference Protocol begin
 _MAX_MESSAGE = 1200  # characters: a message may quote what came
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in http.HTTPStatus}
 
@@ -45,10 +46,12 @@ def response(
     )
 
 
-def error_body(code: str, message: str) -> bytes:
-    """The JSON of an error answer."""
+def error_body(code: str, message: str, target: bytes = b"") -> bytes:
+    """The JSON of an error answer, in the words of the protocol that the request's target belongs to."""
     # Half a surrogate pair, as file names may hold, is no UTF-8.
     text = message[:_MAX_MESSAGE].encode("utf-8", "replace").decode()
+    if target.startswith(OPEN_INFERENCE):
+        return orjson.dumps({"error": text})
     return orjson.dumps({"error": {"code": code, "message": text}})
 
 

@@ -16,9 +16,11 @@ from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server import metrics
+from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.ledger_export import ARROW, export
-from perfkit.serving.server.predict import MalformedRequest, Prediction, read_document
+from perfkit.serving.server.plain import PlainCall, read_document
+from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.replies import JSON, error_body, header_lines, response, retry_after
 from perfkit.serving.server.service import STARTING, Service
 from perfkit.settings import ServerSettings
@@ -82,7 +84,7 @@ def service_routes(service: Service) -> Routes:
     """What the service port answers."""
 
     def predict(request: Request) -> None:
-        Prediction(service, request).begin()
+        Prediction(service, request).begin(PlainCall)
 
     def ready(request: Request) -> None:
         if (why := service.unready()) is None:
@@ -222,7 +224,7 @@ def _reply(request: Request, document: Any) -> None:
 
 
 def _fail(request: Request, status: int, code: str, message: str, extra: bytes = b"") -> None:
-    _send(request, Reply(status, error_body(code, message), extra=extra))
+    _send(request, Reply(status, error_body(code, message, request.target), extra=extra))
 
 
 def _send(request: Request, reply: Reply) -> None:

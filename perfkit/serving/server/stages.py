@@ -10,8 +10,6 @@ import logging
 import threading
 from typing import Any
 
-import orjson
-
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.cpulap import CpuLap
@@ -53,7 +51,7 @@ def preprocess(model: Model, ledger: Ledger, job: Job, cpu: CpuLap) -> bool:
 
 
 def postprocess(model: Model, ledger: Ledger, job: Job, output: Any, cpu: CpuLap) -> None:
-    """Model output to the answer's JSON; the job has ended afterwards, well or not."""
+    """Model output to what the answer carries of it; the job has ended afterwards, well or not."""
     if job.is_gone:
         job.end(EndState.CANCELLED, "client_gone")
         return
@@ -64,7 +62,7 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any, cpu: CpuLap
         answer = model.postprocess(output)
         cells[row + c.POSTPROCESS_CPU] = cpu.lap_ns()
         cells[row + c.POSTPROCESS_ENDED] = now_ns()
-        job.output = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+        job.output = job.encode(answer)
     except BaseException as error:
         end_with(job, error, "postprocess")
         return

@@ -32,6 +32,7 @@ from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.plain import PlainCall
 from perfkit.serving.server.predict import Prediction
 from perfkit.settings import BatchSettings, LedgerSettings, ServerSettings, StageSettings
 
@@ -219,7 +220,7 @@ class Laboratory:
         self.clock = script.clock
         self.is_pooled = settings.preprocess.placement == "threads"
         monkeypatch.setattr("perfkit.serving.server.pipeline.Pool", Held)
-        monkeypatch.setattr("perfkit.serving.server.stages.orjson", self)
+        monkeypatch.setattr("perfkit.serving.server.job.orjson", self)
         window_ns = durations["queue_wait"] + durations["batch_wait"]
         if self.is_pooled:
             settings = fields.replace(settings, {"batch.max_delay_s": window_ns / 1e9})
@@ -263,7 +264,8 @@ class Laboratory:
         client = TakingClient()
         headers = SlowHeaders(self.script, {b"perfkit-id": b"%d" % REQUEST_ID})
         body = orjson.dumps({"input": PAYLOAD})
-        Prediction(self.service, Request(client, b"POST", b"/predict", headers, body, clock.now_ns(), True)).begin()
+        request = Request(client, b"POST", b"/predict", headers, body, clock.now_ns(), True)
+        Prediction(self.service, request).begin(PlainCall)
         self._through_the_pipeline()
         spend("reply")
         for job in self.outbox.works.pop():
@@ -337,7 +339,7 @@ def test_the_preprocess_of_its_mates_is_batch_wait_for_the_request_that_joined_f
     laboratory = Laboratory(fields.replace(INLINE, {"batch.max_size": 2}), BASE_NS, monkeypatch)
     for _ in range(2):
         request = Request(TakingClient(), b"POST", b"/predict", {}, b'{"input":1}', laboratory.clock.now_ns(), True)
-        Prediction(laboratory.service, request).begin()
+        Prediction(laboratory.service, request).begin(PlainCall)
     laboratory._through_the_pipeline()
     for job in laboratory.outbox.works.pop():
         job.receiver.job_done(job)
@@ -406,7 +408,7 @@ def test_the_server_timing_header_tells_the_same_stages(monkeypatch):
         laboratory.clock.now_ns(),
         True,
     )
-    Prediction(laboratory.service, request).begin()
+    Prediction(laboratory.service, request).begin(PlainCall)
     laboratory._through_the_pipeline()
     for job in laboratory.outbox.works.pop():
         job.receiver.job_done(job)
