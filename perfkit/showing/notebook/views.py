@@ -10,12 +10,15 @@ from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.experiment import Run
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.profile import profile
+from perfkit.measuring.scanning.contrast import Contrast
 from perfkit.measuring.scanning.grid import Scan
 from perfkit.measuring.scanning.tour import Tour
 from perfkit.measuring.service import Service
 from perfkit.showing.report.collect import report_of_run, report_of_scan
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from perfkit.showing.notebook.chart import Chart, Flame
 
 Scans = Scan | Mapping[str, Scan]
@@ -62,6 +65,17 @@ def curve(scans: Scans) -> Chart:
     varied = section["varied"]
     table = scan_table(section["series"], varied)
     return Chart(plot_scan(table, varied, knee=section["knee"], title=section["title"]))
+
+
+def curve_of(contrast: Contrast, before: Contrast | None = None) -> go.Figure:
+    """Throughput and latency of every side over the varied setting; those of `before` as faint lines behind."""
+    from perfkit.showing.plots.scan import add_earlier, plot_scan, scan_table
+
+    varied = contrast.varied
+    table = scan_table(contrast.series, varied)
+    title = f"{contrast.scan.points[0]['settings']['model']}: {' against '.join(contrast.series)}"
+    figure = plot_scan(table, varied, knee=contrast.knees, title=title)
+    return figure if before is None else add_earlier(figure, table, scan_table(before.series, varied))
 
 
 def ledger(result: Run | Scans) -> Chart:

@@ -84,6 +84,34 @@ def plot_scan(
     return figure.update_layout(margin={"t": 90, "b": 120})
 
 
+def add_earlier(figure: go.Figure, table: pandas.DataFrame, earlier: pandas.DataFrame) -> go.Figure:
+    """Behind the curves of `table`, what the same sides gave before: throughput and P50 as faint lines.
+
+    P50 and not P99, because it is known however short a run was. Only settings that both have are comparable.
+    """
+    factor, _ = latency_unit([*table["p99_s"], *table["p99_low_s"], *table["p50_s"]])
+    known = dict(zip(table["setting"], table["place"], strict=True))
+    labels = list(table["series"].unique())
+    for label in [label for label in earlier["series"].unique() if label in labels]:
+        rows = earlier[(earlier["series"] == label) & earlier["setting"].isin(list(known))]
+        style = {"color": COLORS[labels.index(label) % len(COLORS)], "width": 1.2, "dash": "longdashdot"}
+        for panel, values in ((1, rows["throughput_rps"]), (2, rows["p50_s"] * factor)):
+            figure.add_scatter(
+                x=[known[setting] for setting in rows["setting"]],
+                y=values.tolist(),
+                mode="lines",
+                opacity=0.5,
+                line=style,
+                name=plain(f"{label}: before"),
+                legendgroup=label,
+                showlegend=panel == 1,
+                hoverinfo="skip",
+                row=panel,
+                col=1,
+            )
+    return figure
+
+
 def _marks(label: str, color: str, factor: float) -> list[Mark]:
     """Throughput above, quantiles below. One series has a colour for each figure, several have one for each series."""
     one = not color
