@@ -16,6 +16,7 @@ from perfkit import fields
 from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
+from perfkit.measuring.archive.durable import replace_file
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Progress, Watch
@@ -184,7 +185,7 @@ def _write_index(tour: Tour) -> None:
         "stacks_missing": tour.stacks_missing,
         "has_final": tour.final is not None,
     }
-    (tour.folder / INDEX_NAME).write_text(json.dumps(document, indent=1), "utf-8")
+    replace_file(tour.folder / INDEX_NAME, json.dumps(document, indent=1).encode())
 
 
 def _point(settings: ServerSettings, load: ClosedLoop, cell: tuple[int, int], label: str) -> Point:
