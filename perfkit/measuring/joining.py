@@ -1,7 +1,8 @@
 """How do the client's samples and the server's ledger become one table of requests?
 
 Both sides know a request by the id that the client sent along. A request that only one side saw is
-kept: the other side's columns are absent.
+kept: the other side's columns are absent. The id counts attempts too: a request that was sent again is
+one row, its last attempt's, and the server's rows of the attempts before stand alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from perfkit.measuring.archive.format import BATCHES, REQUESTS
+from perfkit.measuring.load.attempts import attempt_of, request_of
 from perfkit.measuring.load.outcomes import error_kind
 from perfkit.records import BATCH_INSTANTS, EndState
 
@@ -58,7 +60,7 @@ def request_table(
     client = _nullable(client)
     table = client if ledger is None else _with_server(client, ledger, batches)
     table["round"] = pd.array([round_index] * len(table), dtype="Int64")
-    return _in_order(table)
+    return _in_order(_with_attempts(table))
 
 
 def _with_server(client: pd.DataFrame, ledger: Any, batches: pd.DataFrame) -> pd.DataFrame:
@@ -67,6 +69,14 @@ def _with_server(client: pd.DataFrame, ledger: Any, batches: pd.DataFrame) -> pd
     table = client.merge(_nullable(server), on="request_id", how="outer", sort=False)
     table["end_state"] = table["end_state"].fillna(table["server_end_state"])
     return table.merge(batches[["batch_id", *_FROM_BATCH]], on="batch_id", how="left", sort=False)
+
+
+def _with_attempts(table: pd.DataFrame) -> pd.DataFrame:
+    """The request's own ids, and a column `attempts` when any request was sent again."""
+    attempts = attempt_of(table["request_id"])
+    if not (attempts > 1).any():
+        return table
+    return table.assign(attempts=attempts, request_id=request_of(table["request_id"]))
 
 
 def _nullable(table: pd.DataFrame) -> pd.DataFrame:

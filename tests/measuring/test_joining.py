@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from perfkit.measuring.archive.format import BATCHES, REQUESTS
 from perfkit.measuring.joining import batch_table, request_table
+from perfkit.measuring.load.attempts import STRIDE
 from perfkit.measuring.load.samples import SAMPLE_COLUMNS
 from perfkit.records import EndState
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
@@ -74,6 +75,21 @@ def test_a_request_that_only_the_client_saw_keeps_its_half():
         None,
         None,
     )
+
+
+def test_a_request_that_was_sent_again_is_the_row_of_its_last_attempt_and_the_others_are_the_servers_alone():
+    sent = {"request_id": 7 + STRIDE, "scheduled_ns": 10, "sent_ns": 50, "received_ns": 90, "status": 200}
+    once = {"request_id": 8, "scheduled_ns": 10, "sent_ns": 11, "received_ns": 90, "status": 200}
+    ends = {7: EndState.REJECTED, 7 + STRIDE: EndState.OK, 8: EndState.OK}
+    served = [{"request_id": number, "end_state": end, "accepted_ns": 60} for number, end in ends.items()]
+    rows = [row | {"outcome": EndState.OK} for row in (sent, once)]
+    table = joined(samples(*rows), requests_of(*served))
+    whole = table[table["scheduled_ns"].notna()]
+    assert plain(whole, 7, "attempts", "sent_ns", "accepted_ns", "end_state") == (2, 50, 60, "ok")
+    assert plain(whole, 8, "attempts", "sent_ns", "end_state") == (1, 11, "ok")
+    alone = table[table["scheduled_ns"].isna()]
+    assert plain(alone, 7, "attempts", "sent_ns", "end_state") == (1, None, "rejected")
+    assert len(table) == 3
 
 
 def test_a_request_that_only_the_server_saw_keeps_its_half_and_its_end():

@@ -81,6 +81,18 @@ class Arrivals:
         else:
             self._idle.append(channel)
 
+    def set_aside(self, channel: Channel, now_ns: int) -> None:
+        """The connection of a request that will be sent again serves others meanwhile."""
+        self.freed(channel, now_ns)
+
+    def resend(self, ticket: Ticket, channel: Channel | None) -> None:
+        """Send a request again over any connection; it queues behind those that wait for one."""
+        if not self._waiting and (self._idle or self._may_open):
+            self._busy += 1
+            self._free_channel().begin(*ticket)
+        else:
+            self._waiting.append(ticket)
+
     def settle(self, now_ns: int) -> None:
         """Give the channels that have become free to the requests that wait longest."""
         while self._waiting and self._idle:

@@ -64,6 +64,7 @@ class Channel:
         self._unsent = b""
         self.failures = 0
         self.fault = ""
+        self.retry_after_s = 0.0  # what the last reply asked for; only a cautious channel reads it
         self.payload = self.scheduled_ns = self.sent_ns = self.bytes_sent = 0
         self._forget_request()
 
@@ -75,13 +76,16 @@ class Channel:
         self._messages_begun = 0
         self._replies = 0
 
-    def begin(self, request_id: int, payload: int, scheduled_ns: int) -> int:
-        """Send a request, connecting first where needed; returns the instant at which it was taken up."""
+    def begin(self, request_id: int, payload: int, scheduled_ns: int, headers: bytes = b"") -> int:
+        """Send a request, connecting first where needed; returns the instant at which it was taken up.
+
+        `headers` are further header lines, each with its line break in front.
+        """
         self.request_id = request_id
         self.payload = payload
         self.scheduled_ns = scheduled_ns
         parts = self._requests[payload]
-        request = b"%b%d%b" % (parts.before_id, request_id, parts.after_id)
+        request = b"%b%d%b%b" % (parts.before_id, request_id, headers, parts.after_id)
         begun_ns = _now_ns()
         if self._socket is None:
             self._connect(request, begun_ns)

@@ -7,17 +7,21 @@ request has a timer of its own.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from typing import Protocol
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, process_cpu_ns
 from perfkit.measuring.load.arrivals import Arrivals
+from perfkit.measuring.load.cautious import Caution, CautiousChannel
 from perfkit.measuring.load.channel import Channel, Site
 from perfkit.measuring.load.desk import Desk
+from perfkit.measuring.load.driver import Driver, Loop
 from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.load.payloads import RequestParts
 from perfkit.measuring.load.poller import READS, Poller
 from perfkit.measuring.load.recorder import Recorder
+from perfkit.measuring.load.resends import Resends
+from perfkit.measuring.load.retries import RetryPolicy, Throttle
 from perfkit.measuring.load.samples import SampleWriter
 from perfkit.measuring.load.schedule import arrival_offsets, payload_order
 from perfkit.measuring.load.spec import LoadSpec
@@ -32,35 +36,6 @@ STOP_GRACE_NS = NS_PER_S
 """How long replies are awaited after somebody asked the generator to stop."""
 
 
-class Driver(Protocol):
-    """Decides when requests leave: `Users` or `Arrivals`."""
-
-    held: int
-    """Requests that had to wait at the client for a connection."""
-
-    @property
-    def is_done(self) -> bool:
-        """Nothing is due any more and everything has ended."""
-
-    def start(self, start_ns: int, end_ns: int) -> None:
-        """Begin a phase between two instants."""
-
-    def on_alarm(self, now_ns: int) -> None:
-        """Send what is due."""
-
-    def freed(self, channel: Channel, now_ns: int) -> None:
-        """Take back a channel whose request has ended."""
-
-    def settle(self, now_ns: int) -> None:
-        """Use the channels that have become free."""
-
-    def give_up(self, due_by_ns: int, outcome: EndState) -> None:
-        """End requests without a channel that were due by an instant."""
-
-    def stop(self, now_ns: int) -> None:
-        """Let nothing become due any more."""
-
-
 class Engine:
     """Runs one phase of load. One thread, except `ask_to_stop`, which a signal handler may call."""
 
@@ -73,16 +48,35 @@ class Engine:
         self._channels: list[Channel] = []
         self.recorder = Recorder(samples)
         self.desk = Desk(spec.first_request_id, payload_order(len(requests), spec.seed), self.recorder)
-        self.driver = self._choose_driver()
-        self._site = Site(
-            target=target, load=spec.load, requests=requests, record=self.recorder.record, freed=self.driver.freed
-        )
+        self._caution = self._choose_caution()
+        self.resends = self._choose_resends()
+        self.driver: Driver = self.resends or self._choose_loop()
+        record = self.resends.record if self.resends else self.recorder.record
+        self._site = Site(target=target, load=spec.load, requests=requests, record=record, freed=self.driver.freed)
         self._is_tick_due = False
         self._is_stop_asked = False
         self.was_stopped = False
         self.started_ns = self.ended_ns = self.drained_ns = self.cpu_ns = 0
 
-    def _choose_driver(self) -> Driver:
+    def _choose_caution(self) -> Caution | None:
+        load = self._spec.load
+        if load.deadline_s is None and not load.retries.is_on:
+            return None
+        return Caution(
+            deadline_ns=None if load.deadline_s is None else round(load.deadline_s * NS_PER_S),
+            throttle=None if load.retries.throttle_s is None else Throttle(load.retries.throttle_s),
+            source=random.Random(f"throttle {self._spec.seed}"),
+        )
+
+    def _choose_resends(self) -> Resends | None:
+        load = self._spec.load
+        if self._caution is None or not load.retries.is_on:
+            return None
+        policy = RetryPolicy(load.retries, load.deadline_s)
+        source = random.Random(f"backoff {self._spec.seed}")
+        return Resends(self._choose_loop(), policy, self._caution.throttle, self.recorder, source)
+
+    def _choose_loop(self) -> Loop:
         spec = self._spec
         if isinstance(spec.load, ClosedLoop):
             return Users(spec.load, spec.seed, self._alarm, self.desk, self._open_channel)
@@ -90,7 +84,10 @@ class Engine:
         return Arrivals(spec.load, offsets_ns, self._alarm, self.desk, self._open_channel)
 
     def _open_channel(self) -> Channel:
-        channel = Channel(self._site, self._poller)
+        if self._caution is None:
+            channel = Channel(self._site, self._poller)
+        else:
+            channel = CautiousChannel(self._site, self._poller, self._caution)
         self._channels.append(channel)
         return channel
 
@@ -132,6 +129,8 @@ class Engine:
         tick_ns = min(_LONGEST_TICK_NS, max(_SHORTEST_TICK_NS, round(shortest_s * NS_PER_S / 10)))
         self._poller.add(self._alarm.fd, READS, lambda _now_ns: self._alarm.acknowledge())
         self._poller.add(self._ticker.fd, READS, self._on_tick)
+        if self.resends is not None:
+            self._poller.add(self.resends.alarm.fd, READS, self.resends.on_resend_due)
         self._alarm.wake_at(start_ns)
         self._ticker.wake_every(tick_ns, from_ns=1)
 
@@ -175,4 +174,6 @@ class Engine:
             channel.close()
         self._alarm.close()
         self._ticker.close()
+        if self.resends is not None:
+            self.resends.alarm.close()
         self._poller.close()

@@ -8,15 +8,19 @@ however the service fares; their latency counts from those instants.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from perfkit import fields
 from perfkit.errors import ConfigError
-from perfkit.fields import Checked, field
+from perfkit.fields import Checked, field, nested
+from perfkit.measuring.load.retries import Retries
 
 THINK_SHAPES = ("constant", "exponential")
 ARRIVAL_SHAPES = ("poisson", "constant")
+BATCH_WISHES = ("on", "off")
+_LANE_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,22 @@ class Exchange(Checked):
     reply_timeout_s: float = field(30.0, "give up on a reply after this time since sending", low=0.001, high=3600.0)
     payloads: str | None = field(None, "file of request bodies, one JSON document a line; none = the model's own")
     allow_remote: bool = field(False, "also load a service on another host, which then must be yours to load")
-    seed: int = field(0, "seed of arrivals, pauses and the choice of payloads", low=0)
+    seed: int = field(0, "seed of arrivals, pauses, backoff and the choice of payloads", low=0)
+    deadline_s: float | None = field(
+        None,
+        "age at which a reply is of no use; each attempt says what is left of it (Perfkit-Deadline)",
+        low=0.001,
+        high=3600.0,
+    )
+    lane: str | None = field(None, "the lane that requests ask for (Perfkit-Lane); none = the service's default")
+    batch: str = field("on", "off = asks to be served in no batch with others (Perfkit-Batch)", choices=BATCH_WISHES)
+    retries: Retries = nested(Retries)
+
+    def __post_init__(self) -> None:
+        # super() needs the class cell, which slots=True replaces; the base is named instead.
+        Checked.__post_init__(self)
+        if self.lane is not None and not _LANE_NAME.fullmatch(self.lane):
+            raise ConfigError(f"lane is {self.lane!r}; it takes a name of letters, digits, _ and -, at most 64 of them")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.load.loops import Load
 from perfkit.measuring.load.target import Target
 
 
@@ -45,8 +46,8 @@ def _check_line(path: Path, number: int, line: bytes) -> None:
         ) from error
 
 
-def build_request(target: Target, body: bytes, keep_alive: bool) -> RequestParts:
-    """The POST of one body, split where the request's number goes."""
+def build_request(target: Target, body: bytes, load: Load) -> RequestParts:
+    """The POST of one body under a load, split where the request's number goes."""
     head = [
         f"POST {target.path} HTTP/1.1",
         f"Host: {target.authority}",
@@ -54,6 +55,10 @@ def build_request(target: Target, body: bytes, keep_alive: bool) -> RequestParts
         "Accept: application/json",
         f"Content-Length: {len(body)}",
     ]
-    if not keep_alive:
+    if not load.keep_alive:
         head.append("Connection: close")
+    if load.lane is not None:
+        head.append(f"Perfkit-Lane: {load.lane}")
+    if load.batch == "off":
+        head.append("Perfkit-Batch: off")
     return RequestParts(before_id="\r\n".join([*head, "Perfkit-Id: "]).encode("ascii"), after_id=b"\r\n\r\n" + body)

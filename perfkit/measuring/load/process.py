@@ -27,7 +27,7 @@ def run_phase(spec: LoadSpec) -> None:
     """Run one phase of load and leave its samples and report; raises PerfkitError."""
     target = find_target(spec.url)
     check_permission(target, spec.load, spec.allow_remote)
-    requests = [build_request(target, body, spec.load.keep_alive) for body in read_payloads(spec.payloads)]
+    requests = [build_request(target, body, spec.load) for body in read_payloads(spec.payloads)]
     _allow_many_connections()
     placement = place_process(spec)
     try:

@@ -11,6 +11,7 @@ from perfkit.records import EndState
 
 _OK = int(EndState.OK)
 _pack = ROW.pack
+_NO_CHANNEL = "no free connection in time"
 _FAULT_TEXTS = 20  # different reasons kept; a service can make up new ones without end
 
 
@@ -22,6 +23,7 @@ class Recorder:
         self._outcomes = [0] * len(EndState)
         self._errors: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
+        self._retried: Counter[str] = Counter()
         self._unsent = 0
 
     def record(self, channel: Channel, outcome: int, status: int, now_ns: int) -> None:
@@ -44,12 +46,18 @@ class Recorder:
             self._unsent += channel.sent_ns == 0
             self._count_error(outcome, status, channel.fault)
 
-    def record_unsent(self, request_id: int, payload: int, scheduled_ns: int, outcome: EndState) -> None:
-        """Keep one request that never found a connection."""
+    def record_unsent(
+        self, request_id: int, payload: int, scheduled_ns: int, outcome: EndState, fault: str = _NO_CHANNEL
+    ) -> None:
+        """Keep one request that ended without a connection."""
         self._add(_pack(request_id, payload, scheduled_ns, 0, 0, 0, int(outcome), 0, 0))
         self._outcomes[outcome] += 1
         self._unsent += 1
-        self._count_error(int(outcome), 0, "no free connection in time")
+        self._count_error(int(outcome), 0, fault)
+
+    def count_retried(self, outcome: int, status: int) -> None:
+        """Count an attempt that failed and is followed by another; the request has not ended."""
+        self._retried[error_kind(outcome, status)] += 1
 
     def _count_error(self, outcome: int, status: int, fault: str) -> None:
         self._errors[error_kind(outcome, status)] += 1
@@ -72,6 +80,11 @@ class Recorder:
     def errors(self) -> dict[str, int]:
         """How often each kind of error came up."""
         return dict(self._errors.most_common())
+
+    @property
+    def retried(self) -> dict[str, int]:
+        """How often each kind of error was followed by another attempt."""
+        return dict(self._retried.most_common())
 
     @property
     def faults(self) -> dict[str, int]:

@@ -39,6 +39,7 @@ def describe_phase(spec: LoadSpec, engine: Engine, placement: Placement) -> dict
         "outcomes": recorder.outcomes,
         "errors": recorder.errors,
         "faults": recorder.faults,
+        "retries": _retries(engine),
         "lateness_p50_s": lateness.quantile_s(0.50),
         "lateness_p99_s": lateness.quantile_s(0.99),
         "lateness_max_s": lateness.max_s,
@@ -51,6 +52,19 @@ def describe_phase(spec: LoadSpec, engine: Engine, placement: Placement) -> dict
         "cpus": list(placement.cpus),
         "nice": placement.nice,
         "not_placed": list(placement.refused),
+    }
+
+
+def _retries(engine: Engine) -> dict[str, Any] | None:
+    """What retrying did: attempts sent again by the error before, and what the budget and the throttle kept back."""
+    resends = engine.resends
+    if resends is None:
+        return None
+    return {
+        "retried": resends.policy.retried,
+        "errors": engine.recorder.retried,
+        "over_budget": resends.policy.over_budget,
+        "held_back": resends.throttle.held_back if resends.throttle else 0,
     }
 
 

@@ -2,6 +2,7 @@
 
 The file holds consecutive rows of little-endian int64 in the order of `SAMPLE_COLUMNS`, nothing
 else: it can be read while it grows, and a writer killed in the middle of a row costs that row only.
+`request_id` is the number on the wire: above the request's own it counts the attempts (`attempts.py`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.load.channel import Channel
-from perfkit.measuring.load.desk import Desk
+from perfkit.measuring.load.desk import Desk, Ticket
 from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.load.schedule import first_thoughts_ns, think_times_ns
 from perfkit.measuring.load.timer import Timer
@@ -66,6 +66,15 @@ class Users:
             self._send_when_ready(channel, now_ns + next(self._pauses_ns), now_ns)
         else:
             self._send_when_ready(channel, now_ns, now_ns)
+
+    def set_aside(self, channel: Channel, now_ns: int) -> Channel:
+        """A user whose request will be sent again waits along with it."""
+        return channel
+
+    def resend(self, ticket: Ticket, channel: Channel | None) -> None:
+        """Send a user's request again."""
+        assert channel is not None
+        channel.begin(*ticket)
 
     def _send_when_ready(self, channel: Channel, ready_ns: int, now_ns: int) -> None:
         if ready_ns >= self._end_ns:

@@ -158,7 +158,7 @@ def run_phase(make_spec):
     def run(port, load, seconds, prepare=lambda engine: None, **changes):
         spec = make_spec(port, load, seconds, **changes)
         target = find_target(spec.url)
-        requests = [build_request(target, body, load.keep_alive) for body in read_payloads(Path(spec.payloads))]
+        requests = [build_request(target, body, load) for body in read_payloads(Path(spec.payloads))]
         samples = SampleWriter(spec.samples)
         engine = Engine(spec, target, requests, samples)
         prepare(engine)

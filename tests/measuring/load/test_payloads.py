@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.load.payloads import build_request, read_payloads
 from perfkit.measuring.load.target import Target
 
@@ -18,7 +19,7 @@ def test_each_line_is_a_body_as_it_stands(tmp_path):
 
 
 def test_a_request_is_split_where_its_number_goes():
-    parts = build_request(TARGET, b'{"a": 1}', keep_alive=False)
+    parts = build_request(TARGET, b'{"a": 1}', ClosedLoop(keep_alive=False))
     assert parts.before_id == (
         b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1:80\r\nContent-Type: application/json\r\n"
         b"Accept: application/json\r\nContent-Length: 8\r\nConnection: close\r\nPerfkit-Id: "

@@ -36,9 +36,11 @@ def lateness_p99_s(run: RunData, measured: Measured) -> float | None:
     """How late the generator took requests up.
 
     In a closed loop with kept connections that is the time from schedule to send, and the windows' requests
-    are pooled. Else waiting for a connection is part of that time, and the worst round's report counts.
+    are pooled. Else waiting for a connection, or for the next attempt, is part of that time, and the worst
+    round's report counts.
     """
-    if run.is_closed_loop and run.load.get("keep_alive", True) and len(measured.scheduled_ns):
+    is_sent_once = run.load.get("keep_alive", True) and run.load.get("retries", {}).get("max_attempts", 1) == 1
+    if run.is_closed_loop and is_sent_once and len(measured.scheduled_ns):
         late = relative_ns(measured.rows, "sent", 0) - relative_ns(measured.rows, "scheduled", 0)
         late = np.sort(late[~np.isnan(late)])
         return at_probability(late, 0.99) / NS_PER_S if len(late) else None
