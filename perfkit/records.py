@@ -71,7 +71,7 @@ class EndState(IntEnum):
     OPEN = 0
     OK = 1
     REJECTED = 2  # admission said no: queue full, draining, rate limit
-    EXPIRED = 3  # its deadline passed before the model saw it
+    EXPIRED = 3  # its deadline passed before its next stage
     CANCELLED = 4  # the client left
     REFUSED = 5  # malformed, too large, or the model refuses the input
     FAILED = 6  # the service raised

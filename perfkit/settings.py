@@ -20,6 +20,7 @@ from perfkit.fields import Checked, field, nested
 PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
 LIGHT_MODELS = ("noop", "simulated")
+LIMIT_POLICIES = ("none", "fixed", "adaptive")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +49,46 @@ class QueueSettings(Checked):
         256, "most requests admitted and not yet in a batch; one more is rejected", low=1, high=1_000_000
     )
     deadline_s: float | None = field(
-        None, "a request older than this is dropped before the model; none = never", low=0.001, high=3600.0
+        None, "a request older than this is dropped before its next stage; none = never", low=0.001, high=3600.0
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings(Checked):
+    """How fast requests may come, and how many may be in hand, from admission to answer."""
+
+    rate_rps: float | None = field(
+        None, "inputs a second that are let in, the rest gets 429; none = any", low=0.001, high=1e6
+    )
+    burst: int = field(1, "inputs that may come at once after a pause (with rate_rps)", low=1, high=1_000_000)
+    policy: str = field(
+        "none",
+        "limit on inputs in hand: fixed = concurrency; adaptive = falls below it while answers take over target_s",
+        choices=LIMIT_POLICIES,
+    )
+    concurrency: int = field(64, "most inputs in hand (policy = fixed or adaptive)", low=1, high=1_000_000)
+    target_s: float = field(0.2, "latency that the adaptive policy holds", low=0.001, high=60.0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerSettings(Checked):
+    """When a failing model is given a rest: requests get 503 at once, then a few probes decide."""
+
+    enabled: bool = field(False, "whether failures of the model open the breaker")
+    failure_ratio: float = field(0.5, "share of the remembered requests that must have failed", low=0.001, high=1.0)
+    window: int = field(100, "how many of the last requests are remembered", low=1, high=100_000)
+    least: int = field(10, "it never opens on fewer remembered requests than this", low=1, high=100_000)
+    open_s: float = field(5.0, "how long nothing passes once it is open", low=0.001, high=3600.0)
+    probes: int = field(3, "requests that then pass; all must succeed to close it again", low=1, high=1000)
+
+    def __post_init__(self) -> None:
+        # super() needs the class cell, which slots=True replaces; the base is named instead.
+        Checked.__post_init__(self)
+        if self.least > self.window:
+            raise ConfigError(
+                f"breaker.least is {self.least} and breaker.window {self.window}; "
+                "so many are never remembered (raise window or lower least)"
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +151,8 @@ class ServerSettings(Checked):
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)
     queue: QueueSettings = nested(QueueSettings)
+    limits: LimitSettings = nested(LimitSettings)
+    breaker: BreakerSettings = nested(BreakerSettings)
     http: HttpSettings = nested(HttpSettings)
     ledger: LedgerSettings = nested(LedgerSettings)
     log: LogSettings = nested(LogSettings)

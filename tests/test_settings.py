@@ -12,8 +12,10 @@ from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.settings import (
     BatchSettings,
+    BreakerSettings,
     HttpSettings,
     LedgerSettings,
+    LimitSettings,
     LogSettings,
     QueueSettings,
     ServerSettings,
@@ -33,6 +35,13 @@ SETTINGS = st.builds(
     batch=st.builds(BatchSettings, max_size=st.integers(1, 1024), max_delay_s=st.floats(0, 60)),
     queue=st.builds(QueueSettings, depth=st.integers(1, 10**6), deadline_s=st.none() | st.floats(0.001, 3600)),
     log=st.builds(LogSettings, slow_ratio=st.none() | st.floats(1.0, 1000.0)),
+    limits=st.builds(
+        LimitSettings,
+        rate_rps=st.none() | st.floats(0.001, 1e6),
+        policy=st.sampled_from(["none", "fixed", "adaptive"]),
+        target_s=st.floats(0.001, 60),
+    ),
+    breaker=st.builds(BreakerSettings, enabled=st.booleans(), failure_ratio=st.floats(0.001, 1)),
     http=st.builds(HttpSettings, keep_alive_s=st.floats(0.1, 3600), server_timing=st.booleans()),
     ledger=st.builds(LedgerSettings, stamps=st.booleans(), capacity=st.integers(1024, 1 << 22)),
 )
@@ -70,6 +79,11 @@ def test_what_belongs_to_the_process_needs_a_restart():
 def test_one_worker_that_carries_a_request_through_neither_batches_nor_hands_over(values, message):
     with pytest.raises(ConfigError, match=f"^{message}"):
         ServerSettings(topology="carry", **values)
+
+
+def test_a_breaker_must_be_able_to_remember_as_many_as_it_waits_for():
+    with pytest.raises(ConfigError, match=r"^breaker.least is 10 and breaker.window 5; so many are never remembered"):
+        BreakerSettings(window=5)
 
 
 def test_a_settings_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):

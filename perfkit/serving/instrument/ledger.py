@@ -13,7 +13,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 
-from perfkit.clock import REAL_CLOCK, thread_cpu_ns
+from perfkit.clock import REAL_CLOCK, Clock, thread_cpu_ns
 
 _NUMBER = 0  # first column of every row: its closing number + 1; 0 while the row is open or unused
 
@@ -29,6 +29,7 @@ class Ledger:
         self.columns = ("number", *columns)
         self.width = len(self.columns)
         self.cells = array("q", [0]) * (self.width * capacity)
+        self.clock: Clock = REAL_CLOCK  # tells the time also when stamps are off
         self.now_ns: Callable[[], int] = REAL_CLOCK.now_ns if stamps else _no_time
         self.cpu_ns: Callable[[], int] = thread_cpu_ns if stamps else _no_time  # of the calling thread
         self.closed = 0

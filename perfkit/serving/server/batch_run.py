@@ -1,7 +1,8 @@
 """How is one batch carried through the model, so that one bad request in it fails alone?
 
 A call that raises is split in halves and tried again, until the request that makes it fail stands
-alone; its mates are answered. Each try is a batch of its own in the ledger.
+alone; its mates are answered. Each try is a batch of its own in the ledger. Requests whose client has
+left or whose deadline has passed are left out, also when that happened while their batch was collated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.model import Model
+from perfkit.serving.server.model import Collated, Model
 from perfkit.serving.server.stages import describe, end_with
 
 _log = logging.getLogger("perfkit.server")
@@ -41,11 +42,14 @@ class BatchRunner:
         self._thread_id = threading.get_native_id()
 
     def run(self, jobs: Sequence[Job], taken: Taken, cpu: CpuLap) -> list[tuple[Job, Any]]:
-        """Outputs for the jobs that have one; the others have ended with their error."""
+        """Outputs for the jobs that have one; the others have ended with their error, or unserved."""
+        jobs = self._wanted(jobs)
+        if not jobs:
+            return []
         row = self._seal(jobs, taken)
         failure: BaseException | None = None
         try:
-            outputs = self._call(jobs, row, cpu)
+            jobs, outputs = self._call(jobs, row, cpu)
         except BaseException as error:
             failure = error.with_traceback(None)  # its frames hold the batch's memory while the halves are tried
         if failure is not None:
@@ -71,9 +75,27 @@ class BatchRunner:
             self._requests.cells[job.row + c.BATCH_ID] = batch_id
         return row
 
-    def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> Sequence[Any]:
+    def _wanted(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """The jobs that are still worth working on; most have no deadline and a client, and cost no call."""
+        clock = self._requests.clock
+        return [job for job in jobs if not ((job.is_gone or job.deadline_ns) and job.is_over(clock))]
+
+    def _collate(self, jobs: Sequence[Job]) -> tuple[Sequence[Job], Collated | None]:
+        """The input for the model, of the jobs that are still wanted when it is ready; None when no job is."""
+        while jobs:
+            collated = self._model.collate([job.item for job in jobs])
+            wanted = self._wanted(jobs)
+            if len(wanted) == len(jobs):
+                return jobs, collated
+            jobs = wanted
+        return jobs, None
+
+    def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> tuple[Sequence[Job], Sequence[Any]]:
         cells, now_ns = self._batches.cells, self._batches.now_ns
-        collated = self._model.collate([job.item for job in jobs])
+        jobs, collated = self._collate(jobs)
+        cells[row + c.B_SIZE] = len(jobs)  # fewer than were sealed when some ended meanwhile
+        if collated is None:
+            return [], []
         cells[row + c.B_UNITS] = collated.units
         cells[row + c.B_PADDED_UNITS] = collated.padded_units
         cells[row + c.B_COLLATED] = now_ns()
@@ -85,7 +107,7 @@ class BatchRunner:
         split = self._model.split(outputs, len(jobs))
         if len(split) != len(jobs):
             raise RuntimeError(f"the model gave {len(split)} outputs for {len(jobs)} inputs; it must give one each")
-        return split
+        return jobs, split
 
     def _stamp_device(self, row: int, instants: Any) -> None:
         cells, at = self._batches.cells, row + c.B_H2D_STARTED

@@ -11,7 +11,6 @@ import threading
 from typing import NamedTuple
 
 from perfkit.clock import Clock
-from perfkit.records import EndState
 from perfkit.serving.scheduling.decisions import Rejected, Send, WaitUntil
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.job import Job
@@ -126,6 +125,6 @@ class Dispatcher:
 
     def _report(self, expired: list[Job]) -> None:
         for job in expired:
-            job.end(EndState.EXPIRED, "deadline", "the deadline passed while the request was queued")
+            job.expire()
         if expired:
             self._outbox.put(expired)

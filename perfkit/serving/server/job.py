@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from perfkit.clock import Clock
 from perfkit.records import EndState
 
 
@@ -59,6 +60,20 @@ class Job:
         self.retry_after_s = 0.0
         self.is_gone = False
         self.batch_row: Sequence[int] = ()  # the batch's instants, for Server-Timing
+
+    def is_over(self, clock: Clock) -> bool:
+        """Ask before each stage: ends the job, and says so, when the client has left or the deadline has passed."""
+        if self.is_gone:
+            self.end(EndState.CANCELLED, "client_gone")
+            return True
+        if self.deadline_ns and clock.now_ns() >= self.deadline_ns:
+            self.expire()
+            return True
+        return False
+
+    def expire(self) -> None:
+        """End because the deadline has passed."""
+        self.end(EndState.EXPIRED, "deadline", "the deadline passed before the answer was ready")
 
     def end(self, state: EndState, code: str = "", message: str = "") -> None:
         """Mark how the job ended; the first ending stays."""

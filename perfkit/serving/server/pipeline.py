@@ -22,6 +22,7 @@ from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import Limits, Rejected
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.dispatcher import Dispatcher
+from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
@@ -57,6 +58,7 @@ class Pipeline:
     def __init__(self, settings: ServerSettings, plant: Plant) -> None:
         self.settings = settings
         self.effective_threads: tuple[int, ...] = ()
+        self.gate = build_gate(settings, plant.clock)
         self._plant = plant
         self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox)
         self._before: Pool[Job] | None = None

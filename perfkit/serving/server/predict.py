@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfkit.clock import NS_PER_S
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.call import Call, MalformedRequest, Reader
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.deadline import read_deadline_ns
+from perfkit.serving.server.gate import Pass
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.replies import JSON, error_body, response, retry_after
 from perfkit.serving.server.slow_requests import SlowRequest
@@ -35,7 +37,18 @@ _RETRY_LATER = (EndState.REJECTED, EndState.EXPIRED)
 class Prediction:
     """One request for a prediction. For the event loop's thread."""
 
-    __slots__ = ("_arrived_ns", "_call", "_jobs", "_left", "_pipeline", "_queued_on_arrival", "_request", "_service")
+    __slots__ = (
+        "_arrived_ns",
+        "_call",
+        "_deadline_ns",
+        "_granted",
+        "_jobs",
+        "_left",
+        "_pipeline",
+        "_queued_on_arrival",
+        "_request",
+        "_service",
+    )
 
     def __init__(self, service: Service, request: Request) -> None:
         self._service = service
@@ -44,6 +57,8 @@ class Prediction:
         self._left = 0
         self._call: Call | None = None  # None until the request could be read
         self._pipeline = service.pipeline
+        self._granted: Pass | None = None  # of the pipeline's gate, when it has one
+        self._deadline_ns = 0
         self._arrived_ns = request.connection.arrived_ns
         self._queued_on_arrival = self._pipeline.queued if service.slow_log is not None else 0
 
@@ -54,18 +69,23 @@ class Prediction:
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
         ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
+            self._deadline_ns = read_deadline_ns(self._request, service.settings.queue.deadline_s)
             call = self._call = read(service, self._request)
         except MalformedRequest as error:
             self._rows_from(row, [None])
             self._refuse(EndState.REFUSED, error.status, error.code, str(error))
             return
         self._rows_from(row, call.payloads)
-        rejected = self._pipeline.admit(len(self._jobs)) if service.is_ready else service.not_ready()
+        if self._deadline_ns and service.clock.now_ns() >= self._deadline_ns:
+            self._refuse(EndState.EXPIRED, 504, "deadline", "the deadline had passed when the request was read")
+            return
+        rejected = self._admit() if service.is_ready else service.not_ready()
         if rejected is not None:
             for job in self._jobs:
                 job.retry_after_s = rejected.retry_after_s
             service.rejects[rejected.reason] += len(self._jobs)
-            self._refuse(EndState.REJECTED, 503, rejected.reason, _REJECTIONS[rejected.reason])
+            status = 429 if rejected.reason == "rate_limited" else 503
+            self._refuse(EndState.REJECTED, status, rejected.reason, _REJECTIONS[rejected.reason])
             return
         self._request.connection.on_gone = self._client_left
         for job in self._jobs:
@@ -78,19 +98,32 @@ class Prediction:
         if self._left == 0:
             self._answer()
 
+    def _admit(self) -> Rejected | None:
+        """Past the gate, where there is one, and into the queue; or why not."""
+        gate = self._pipeline.gate
+        if gate is None:
+            return self._pipeline.admit(len(self._jobs))
+        granted = gate.ask(len(self._jobs))
+        if isinstance(granted, Rejected):
+            return granted
+        rejected = self._pipeline.admit(len(self._jobs))
+        if rejected is None:
+            self._granted = granted
+        else:
+            gate.take_back(granted)
+        return rejected
+
     def _rows_from(self, first_row: int, inputs: list[Any]) -> None:
         """One job and one ledger row per input; the client's id goes with the first."""
         ledger = self._service.books.requests
         parsed_ns = ledger.now_ns()
-        deadline_s = self._service.settings.queue.deadline_s
-        deadline_ns = self._request.accepted_ns + round(deadline_s * NS_PER_S) if deadline_s else 0
         cells, row = ledger.cells, first_row
         for payload in inputs:
             if self._jobs:
                 row = ledger.open()
                 cells[row + c.ACCEPTED] = cells[first_row + c.ACCEPTED]
             cells[row + c.PARSED] = parsed_ns
-            self._jobs.append(Job(payload, self, row, deadline_ns))
+            self._jobs.append(Job(payload, self, row, self._deadline_ns))
         self._left = len(self._jobs)
         self._service.accepted += self._left
         self._service.gauge.add(self._left, self._arrived_ns)
@@ -138,6 +171,8 @@ class Prediction:
         service.gauge.add(-len(self._jobs), answered_ns)
         latency_ns = replied_ns - self._request.accepted_ns
         service.latency.observe(latency_ns)
+        if self._granted is not None and self._pipeline.gate is not None:
+            self._pipeline.gate.tell(self._granted, max(job.end_state for job in self._jobs))
         middleware_ns = answered_ns - self._arrived_ns if status else 0
         for job in self._jobs:
             cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
@@ -175,6 +210,12 @@ class Prediction:
 _REJECTIONS = {
     "queue_full": "the queue is full (setting queue.depth); come back after the time that Retry-After gives",
     "draining": "the service is shutting down; send the request to another instance",
+    "rate_limited": "requests come faster than the agreed rate (setting limits.rate_rps); "
+    "come back after the time that Retry-After gives",
+    "concurrency_limit": "as many requests are in hand as may be (settings limits.*); "
+    "come back after the time that Retry-After gives",
+    "breaker_open": "the model fails too often and is given a rest (settings breaker.*); "
+    "come back after the time that Retry-After gives",
     "starting": "the service is still loading its model; come back after the time that Retry-After gives",
 }
 

@@ -72,7 +72,9 @@ class Service:
 
     def unready(self) -> Rejected | None:
         """Why a readiness probe is told no; None when it is told yes."""
-        return None if self.is_ready and not self.is_leaving else self.not_ready()
+        if not self.is_ready or self.is_leaving:
+            return self.not_ready()
+        return self.pipeline.gate.closed_to_all() if self.pipeline.gate else None
 
     def leave(self) -> None:
         """Tell readiness probes no from now on; requests are still taken, until `drain`."""
@@ -149,6 +151,7 @@ class Service:
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
+            "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
             "counters": {"accepted": self.accepted, **ended},
             "rejects": dict(self.rejects),
             "http_errors": self.front.errors if self.front is not None else 0,

@@ -93,7 +93,7 @@ class Worker:
         self._hand_on(answered, cpu)
 
     def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
-        """The jobs that join the batch, each stamped with when it did; those that ended are left out."""
+        """The jobs that join the batch, each stamped with when it did; those that ended in preprocess are left out."""
         bench = self._bench
         joined: list[Job] = []
         for job in taken.jobs:
@@ -101,9 +101,6 @@ class Worker:
                 if not preprocess(bench.model, bench.requests, job, cpu):
                     continue
                 job.queued_ns = bench.requests.now_ns()
-            elif job.is_gone:
-                job.end(EndState.CANCELLED, "client_gone")
-                continue
             cells = bench.requests.cells
             cells[job.row + c.MODEL_QUEUED] = job.queued_ns
             cells[job.row + c.BATCH_JOINED] = max(job.queued_ns, taken.free_ns)

@@ -226,6 +226,7 @@ class Laboratory:
             settings = fields.replace(settings, {"batch.max_delay_s": window_ns / 1e9})
         self.books = Books(settings.ledger)
         self.books.requests.now_ns = self.books.batches.now_ns = self.clock.now_ns
+        self.books.requests.clock = self.clock
         self.outbox = Held()
         device, model = ScriptedDevice(script), ScriptedModel(script, splits_slowly=not self.is_pooled)
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)

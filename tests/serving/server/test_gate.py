@@ -1,0 +1,176 @@
+"""Do the guards turn requests away together, and does every one that was let in give back what it took?"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+
+import pytest
+
+from perfkit import fields
+from perfkit.clock import REAL_CLOCK, ManualClock
+from perfkit.records import EndState
+from perfkit.serving.scheduling.breaker import Breaker, BreakerRule
+from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.server.gate import Gate, Pass, build_gate
+from perfkit.settings import ServerSettings
+
+SECOND = 1_000_000_000
+BREAKER = {"breaker.enabled": True, "breaker.window": 4, "breaker.least": 2, "breaker.open_s": 1.0}
+ALL = {**BREAKER, "limits.policy": "fixed", "limits.concurrency": 2, "limits.rate_rps": 1.0, "limits.burst": 3}
+
+
+def gate_of(clock, **changes):
+    return build_gate(fields.replace(ServerSettings(model="noop"), changes), clock)
+
+
+def reasons(gate, count):
+    return [granted.reason if isinstance(granted, Rejected) else "" for granted in (gate.ask(1) for _ in range(count))]
+
+
+def test_with_every_policy_off_there_is_no_gate(clock):
+    assert gate_of(clock) is None
+
+
+@pytest.mark.parametrize("changes", [BREAKER, {"limits.policy": "adaptive"}, {"limits.rate_rps": 5.0}])
+def test_a_policy_that_is_on_builds_its_guard_and_no_other(clock, changes):
+    stats = gate_of(clock, **changes).stats()
+    assert stats == {
+        "breaker": "closed" if changes is BREAKER else None,
+        "concurrency_limit": 64 if "limits.policy" in changes else None,
+        "in_hand": 0 if "limits.policy" in changes else None,
+    }
+
+
+def test_each_guard_gives_its_own_reason(clock):
+    gate = gate_of(clock, **ALL)
+    first, second = gate.ask(1), gate.ask(1)
+    assert reasons(gate, 1) == ["concurrency_limit"]
+    gate.tell(first, EndState.OK)
+    assert reasons(gate, 1) == [""]
+    gate.tell(second, EndState.OK)
+    assert reasons(gate, 1) == ["rate_limited"]
+
+
+def test_a_request_that_one_guard_turns_away_costs_the_others_nothing(clock):
+    gate = gate_of(clock, **ALL)
+    granted = gate.ask(2)
+    assert reasons(gate, 10) == ["concurrency_limit"] * 10, "none of them took a token"
+    gate.tell(granted, EndState.OK)
+    assert reasons(gate, 1) == [""]
+    assert reasons(gate, 10) == ["rate_limited"] * 10, "none of them stayed in hand"
+    assert gate.stats()["in_hand"] == 1
+
+
+def test_a_request_that_the_queue_turned_away_leaves_the_gate_as_it_was(clock):
+    gate = gate_of(clock, **ALL)
+    for _ in range(20):
+        gate.take_back(gate.ask(2))
+    assert gate.stats() == {"breaker": "closed", "concurrency_limit": 2, "in_hand": 0}
+    assert reasons(gate, 1) == [""]
+
+
+def test_only_failures_of_the_service_open_the_breaker(clock):
+    gate = gate_of(clock, **BREAKER)
+    for state in (EndState.EXPIRED, EndState.CANCELLED, EndState.REFUSED) * 5:
+        gate.tell(gate.ask(1), state)
+    assert gate.closed_to_all() is None
+    for _ in range(2):
+        gate.tell(gate.ask(1), EndState.FAILED)
+    assert gate.closed_to_all() == Rejected(reason="breaker_open", retry_after_s=1.0)
+    clock.advance(SECOND)
+    assert gate.closed_to_all() is None, "half-open: somebody must be sent here to find out"
+
+
+THREADS, PROBES = 64, 3
+
+
+def race(gate, clock, transitions):
+    """Many threads ask and conclude until the state has changed so often; what was wrong on the way.
+
+    The clock moves whenever somebody is turned away.
+    """
+    breaker, faults, start = gate._breaker, [], threading.Barrier(THREADS)
+
+    def storm(seed):
+        chance = random.Random(seed)
+        start.wait()
+        for _ in range(200 * transitions):  # ends the race when a breaker is stuck
+            if breaker._era >= transitions:
+                return
+            granted = gate.ask(1)
+            if isinstance(granted, Rejected):
+                clock.advance(SECOND // 7)
+                continue
+            if breaker._probes_out + breaker._probes_ok > PROBES or breaker._probes_out < 0:
+                faults.append((breaker._probes_out, breaker._probes_ok))
+            if chance.random() < 0.2:
+                gate.take_back(granted)
+            else:
+                gate.tell(granted, chance.choice([EndState.OK, EndState.OK, EndState.FAILED, EndState.CANCELLED]))
+
+    crew = [threading.Thread(target=storm, args=(seed,)) for seed in range(THREADS)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    return faults
+
+
+def probes_after_all_has_ended(gate, clock):
+    """How many probes this half-open era gets in all, and the state when all have succeeded."""
+    while gate.stats()["breaker"] == "closed":
+        gate.tell(gate.ask(1), EndState.FAILED)
+    clock.advance(SECOND)
+    succeeded = gate._breaker._probes_ok
+    passed = [granted for granted in (gate.ask(1) for _ in range(PROBES + 5)) if isinstance(granted, Pass)]
+    for granted in passed:
+        gate.tell(granted, EndState.OK)
+    return succeeded + len(passed), gate.stats()["breaker"]
+
+
+@pytest.fixture
+def crowded():
+    """Threads take turns after every few instructions."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+RACES = [pytest.param(1_000, id="smoke"), pytest.param(100_000, id="full", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("transitions", RACES)
+def test_sixty_four_threads_never_get_more_probes_than_there_are_and_lose_none(crowded, transitions):
+    clock = ManualClock(start_ns=SECOND)
+    gate = gate_of(clock, **BREAKER, **{"limits.policy": "fixed", "limits.concurrency": 64})
+    faults = race(gate, clock, transitions)
+    assert (faults, gate.stats()["in_hand"]) == ([], 0)
+    assert gate._breaker._era >= transitions
+    assert probes_after_all_has_ended(gate, clock) == (PROBES, "closed")
+
+
+def test_the_race_finds_a_breaker_that_loses_permits(crowded):
+    """The control: one that forgets probes whose outcome says nothing has none left to give."""
+
+    class Forgetful(Breaker):
+        def abandoned(self, permit):
+            pass
+
+    clock = ManualClock(start_ns=SECOND)
+    rule = BreakerRule(failure_ratio=0.5, window=4, least=2, open_ns=SECOND, probes=PROBES)
+    gate = Gate(clock, Forgetful(rule), None, None)
+    for _ in range(2):
+        gate.tell(gate.ask(1), EndState.FAILED)
+    clock.advance(SECOND)
+    gate.take_back(gate.ask(1))
+    assert probes_after_all_has_ended(gate, clock) == (PROBES - 1, "half_open")
+
+
+def test_the_real_clock_drives_it_too():
+    gate = gate_of(REAL_CLOCK, **{"limits.rate_rps": 1000.0})
+    granted = gate.ask(1)
+    assert isinstance(granted, Pass)
+    gate.tell(granted, EndState.OK)
