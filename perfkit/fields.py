@@ -131,6 +131,7 @@ def get(record: Any, name: str) -> Any:
 
 def replace(record: Record, changes: Mapping[str, Any]) -> Record:
     """A new record with the values at some dotted names changed; checked as a whole."""
+    hints = typing.get_type_hints(type(record))
     direct: dict[str, Any] = {}
     deeper: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
@@ -138,7 +139,7 @@ def replace(record: Record, changes: Mapping[str, Any]) -> Record:
         if rest:
             deeper.setdefault(head, {})[rest] = value
         else:
-            direct[head] = value
+            direct[head] = _from_file(value, hints.get(head))
     for head, below in deeper.items():
         direct[head] = replace(getattr(record, head), below)
     return dataclasses.replace(record, **direct)  # type: ignore[type-var]
@@ -158,12 +159,18 @@ def from_nested(record: type[Record], values: Mapping[str, Any], prefix: str = "
         if name not in known:
             raise ConfigError(f"unknown setting {prefix}{name}; known here: {', '.join(sorted(known))}")
         if known[name].metadata:
-            given[name] = value
+            given[name] = _from_file(value, hints[name])
         elif isinstance(value, Mapping):
             given[name] = from_nested(hints[name], value, f"{prefix}{name}.")
         else:
             raise ConfigError(f"{prefix}{name} is {value!r}; it takes a table of settings")
     return record(**given)
+
+
+def _from_file(value: Any, hint: Any) -> Any:
+    """TOML has no word for absence: the text none stands for it where a field may be absent and is no text."""
+    is_absent = value == "none" and type(None) in typing.get_args(hint) and _plain_type(hint) is not str
+    return None if is_absent else value
 
 
 def changes(before: Any, after: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
+QUEUE_POLICIES = ("reject", "block", "caller_runs", "drop_oldest", "discard", "shed")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +44,22 @@ class BatchSettings(Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings(Checked):
-    """How much may wait, and for how long."""
+    """How much may wait, for how long, and what becomes of a request for which there is no room."""
 
-    depth: int = field(
-        256, "most requests admitted and not yet in a batch; one more is rejected", low=1, high=1_000_000
+    depth: int | None = field(
+        256,
+        "most requests admitted and not yet in a batch; one more meets the policy; none = no bound",
+        low=1,
+        high=1_000_000,
     )
+    policy: str = field(
+        "reject",
+        "of a full queue: reject; block = wait outside for room; caller_runs = the event loop runs it and "
+        "accepts nothing meanwhile; drop_oldest = it takes the oldest one's place; discard = rejected as "
+        "discarded; shed = also rejected at once when its deadline would pass in the queue",
+        choices=QUEUE_POLICIES,
+    )
+    block_s: float = field(1.0, "longest wait outside a full queue (policy = block)", low=0.001, high=600.0)
     deadline_s: float | None = field(
         None, "a request older than this is dropped before its next stage; none = never", low=0.001, high=3600.0
     )
@@ -194,23 +206,28 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def to_toml(settings: ServerSettings) -> str:
-    """The settings as TOML text that `read_toml` and `from_nested` bring back; absent ones become comments."""
-    return "\n".join(_toml_lines(fields.to_nested(settings), "")) + "\n"
+    """The settings as TOML text that `read_toml` and `from_nested` bring back.
+
+    A value that is absent by default becomes a comment; one that was taken away is written "none".
+    """
+    return "\n".join(_toml_lines(fields.to_nested(settings), fields.to_nested(ServerSettings()), "")) + "\n"
 
 
-def _toml_lines(values: Mapping[str, Any], prefix: str) -> list[str]:
+def _toml_lines(values: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str) -> list[str]:
     lines = [
-        f"# {name} is not set" if value is None else f"{name} = {_toml_value(value)}"
+        f"# {name} is not set" if value is None and defaults[name] is None else f"{name} = {_toml_value(value)}"
         for name, value in values.items()
         if not isinstance(value, dict)
     ]
     for name, value in values.items():
         if isinstance(value, dict):
-            lines += ["", f"[{prefix}{name}]", *_toml_lines(value, f"{prefix}{name}.")]
+            lines += ["", f"[{prefix}{name}]", *_toml_lines(value, defaults[name], f"{prefix}{name}.")]
     return lines
 
 
 def _toml_value(value: Any) -> str:
+    if value is None:
+        return '"none"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

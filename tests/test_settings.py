@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.settings import (
+    QUEUE_POLICIES,
     BatchSettings,
     BreakerSettings,
     HttpSettings,
@@ -33,7 +34,12 @@ SETTINGS = st.builds(
     preprocess=STAGES,
     postprocess=STAGES,
     batch=st.builds(BatchSettings, max_size=st.integers(1, 1024), max_delay_s=st.floats(0, 60)),
-    queue=st.builds(QueueSettings, depth=st.integers(1, 10**6), deadline_s=st.none() | st.floats(0.001, 3600)),
+    queue=st.builds(
+        QueueSettings,
+        depth=st.none() | st.integers(1, 10**6),
+        deadline_s=st.none() | st.floats(0.001, 3600),
+        policy=st.sampled_from(QUEUE_POLICIES),
+    ),
     log=st.builds(LogSettings, slow_ratio=st.none() | st.floats(1.0, 1000.0)),
     limits=st.builds(
         LimitSettings,
@@ -107,3 +113,9 @@ def test_a_settings_file_holds_what_differs_from_the_defaults(tmp_path):
     assert fields.from_nested(ServerSettings, read_toml(path)) == ServerSettings(
         model="noop", workers=2, batch=BatchSettings(max_size=8)
     )
+
+
+def test_a_settings_file_can_take_the_bound_of_the_queue_away():
+    unbounded = ServerSettings(queue=QueueSettings(depth=None))
+    assert 'depth = "none"' in to_toml(unbounded)
+    assert fields.replace(ServerSettings(), {"queue.depth": "none"}) == unbounded

@@ -1,8 +1,9 @@
-"""What can the scheduler answer? Admit, reject, send a batch, wait until an instant, or idle."""
+"""What can the scheduler answer? Come in or why not; send a batch, wait until an instant, or idle."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
@@ -22,6 +23,27 @@ class Rejected:
 
     reason: str
     retry_after_s: float
+
+
+class Displaced(NamedTuple, Generic[Item]):
+    """Admitted in place of these, the oldest of the queue: they leave it unserved."""
+
+    items: Sequence[Item]
+    retry_after_s: float
+
+
+class Parked(NamedTuple):
+    """Not admitted yet: waits at the door for room, at most until this instant."""
+
+    until_ns: int
+
+
+class CallerRuns(NamedTuple):
+    """Not admitted: whoever brought it runs it, and brings nothing else meanwhile."""
+
+
+Admission = Rejected | Displaced[Item] | Parked | CallerRuns | None
+"""None = admitted, the usual answer."""
 
 
 class Send(NamedTuple, Generic[Item]):
@@ -50,8 +72,13 @@ Decision = Send[Item] | WaitUntil[Item] | Idle[Item]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What bounds the scheduler: batch size, window, and how much may wait."""
+    """What bounds the scheduler: batch size, window, how much may wait, and what happens to what does not fit.
+
+    `policy` is one of the setting queue.policy; `block_ns` is how long `block` lets a request wait at the door.
+    """
 
     max_size: int
     max_delay_ns: int
-    depth: int
+    depth: int | None  # None = no bound
+    policy: str = "reject"
+    block_ns: int = 0

@@ -1,4 +1,7 @@
-"""How long until the queue is empty? The estimate behind Retry-After."""
+"""How long until the queue is empty, and when will an item at the end of it leave?
+
+The estimates behind Retry-After and behind rejecting what would come too late.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +33,13 @@ class DrainRate:
     def predict_s(self, backlog: int) -> float:
         """Seconds until `backlog` items are gone at the present pace."""
         return min(_MOST_S, max(_LEAST_S, backlog * self._per_item_ns / NS_PER_S))
+
+    def predict_leave_ns(self, ahead: int, batch_size: int, now_ns: int) -> int:
+        """When an item with `ahead` items before it leaves, if whole batches go on leaving at the present pace.
+
+        Errs on the early side: without a backlog the next batch may leave now, and before anything was
+        learnt everything may.
+        """
+        interval_ns = batch_size * self._per_item_ns
+        next_ns = max(now_ns, self._last_ns + round(interval_ns)) if self._had_backlog else now_ns
+        return next_ns + round(ahead // batch_size * interval_ns)

@@ -8,13 +8,16 @@ full. Whoever leaves with a batch wakes the next worker if more waits.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from perfkit.clock import Clock
-from perfkit.serving.scheduling.decisions import Rejected, Send, WaitUntil
+from perfkit.records import EndState
+from perfkit.serving.scheduling.decisions import CallerRuns, Displaced, Parked, Rejected, Send, WaitUntil
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.rejections import REJECTIONS
 
 
 class Taken(NamedTuple):
@@ -27,10 +30,22 @@ class Taken(NamedTuple):
 
 
 class Dispatcher:
-    """The scheduler behind a lock. Safe for any thread."""
+    """The scheduler behind a lock. Safe for any thread.
 
-    def __init__(self, scheduler: Scheduler[Job], clock: Clock, outbox: Outbox) -> None:
+    `forward` takes a job that came in from the door to its first stage; False = that is the queue. It is called
+    under the lock and must not call back.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler[Job],
+        clock: Clock,
+        outbox: Outbox,
+        forward: Callable[[Job], bool] = lambda job: False,
+    ) -> None:
         self._scheduler = scheduler
+        self._forward = forward
+        self._has_door = scheduler.limits.policy == "block"
         self._clock = clock
         self._outbox = outbox
         self._lock = threading.Lock()  # guards the scheduler, _parked, _leader and _is_closed
@@ -52,27 +67,44 @@ class Dispatcher:
         """Jobs admitted and not yet in a worker's hands."""
         return self._scheduler.admitted
 
-    def admit(self, count: int) -> Rejected | None:
-        """Ask for admission of `count` jobs, all or none."""
+    def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
+        """Ask for admission of the jobs of one request, all or none; who must leave for them is told so."""
         with self._lock:
-            return self._scheduler.admit(count)
+            admission = self._scheduler.admit(jobs, self._clock.now_ns())
+        if isinstance(admission, Displaced):
+            self._reject(admission.items, "dropped", admission.retry_after_s)
+            return None
+        return admission
+
+    def turn_away(self) -> int | None:
+        """Reject who has waited at the door for too long; returns when to call again, None = nobody waits there."""
+        now_ns = self._clock.now_ns()
+        with self._lock:
+            late, rejected = self._scheduler.turn_away(now_ns)
+            self._let_in()
+            next_ns = self._scheduler.next_turn_away_ns()
+        expired = [job for job in late if 0 < job.deadline_ns <= now_ns]
+        self._report(expired)
+        self._reject([job for job in late if job not in expired], rejected.reason, rejected.retry_after_s)
+        return next_ns
 
     def withdraw(self, count: int = 1) -> None:
         """Admitted jobs ended before they reached the queue."""
         with self._lock:
             self._scheduler.withdraw(count)
+            self._let_in()
 
     def put(self, job: Job) -> None:
         """An admitted job is ready for a worker."""
         with self._lock:
-            job.queued_ns = self._clock.now_ns()
-            self._scheduler.enqueue(job)
-            self._wake_one()
+            self._enqueue(job)
 
     def cancel(self, job: Job) -> bool:
-        """Take a job out of the queue; False when it is not there."""
+        """Take a job out of the queue or from the door; False when it is at neither."""
         with self._lock:
-            return self._scheduler.cancel(job)
+            was_here = self._scheduler.cancel(job)
+            self._let_in()
+            return was_here
 
     def take(self, seat: threading.Condition) -> Taken | None:
         """Block the worker until it has a batch; None when the dispatcher is closed and empty."""
@@ -82,10 +114,13 @@ class Dispatcher:
                 now_ns = self._clock.now_ns()
                 decision = self._scheduler.decide(now_ns)
                 self._report(decision.expired)
+                has_news = self._let_in()
                 if isinstance(decision, Send):
                     if self._scheduler.queued:
                         self._wake_one()
                     return Taken(decision.batch, free_ns, decision.due_ns, now_ns)
+                if has_news:
+                    continue
                 if isinstance(decision, WaitUntil):
                     self._lead(seat, decision.until_ns)
                 elif self._is_closed:
@@ -93,13 +128,34 @@ class Dispatcher:
                 else:
                     self._park(seat)
 
-    def close(self) -> None:
-        """Admit nothing more; workers leave once the queue is empty."""
+    def drain(self) -> None:
+        """Admit nothing more; who waits at the door comes in."""
         with self._lock:
             self._scheduler.drain()
+            self._let_in()
+
+    def close(self) -> None:
+        """Admit nothing more; workers leave once the queue is empty."""
+        self.drain()
+        with self._lock:
             self._is_closed = True
             for seat in [*self._parked, *([self._leader] if self._leader else [])]:
                 seat.notify()
+
+    def _enqueue(self, job: Job) -> None:
+        job.queued_ns = self._clock.now_ns()
+        self._scheduler.enqueue(job)
+        self._wake_one()
+
+    def _let_in(self) -> bool:
+        """Who waits at the door comes in as far as there is room; whether anybody did."""
+        if not self._has_door:
+            return False
+        entered = self._scheduler.let_in()
+        for job in entered:
+            if not self._forward(job):
+                self._enqueue(job)
+        return bool(entered)
 
     def _wake_one(self) -> None:
         # While a leader waits for the window, single arrivals are its business until a batch is full.
@@ -122,6 +178,13 @@ class Dispatcher:
         self._clock.wait(seat, None)
         if seat in self._parked:  # woken by close, not by _wake_one
             self._parked.remove(seat)
+
+    def _reject(self, jobs: Sequence[Job], reason: str, retry_after_s: float) -> None:
+        for job in jobs:
+            job.retry_after_s = retry_after_s
+            job.end(EndState.REJECTED, reason, REJECTIONS[reason])
+        if jobs:
+            self._outbox.put(jobs)
 
     def _report(self, expired: list[Job]) -> None:
         for job in expired:

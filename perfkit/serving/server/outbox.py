@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.serving.server.job import Job
 
 _log = logging.getLogger("perfkit.server")
@@ -26,6 +27,10 @@ class Outbox:
         if not self._is_armed:
             self._is_armed = True
             self._loop.call_soon_threadsafe(self._deliver)
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> asyncio.TimerHandle:
+        """Have the loop call back at an instant; from the loop's own thread."""
+        return self._loop.call_later(max(0, at_ns - REAL_CLOCK.now_ns()) / NS_PER_S, call)
 
     def _deliver(self) -> None:
         self._is_armed = False  # before the first popleft: what comes later arms it again

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from asyncio import TimerHandle
+from collections.abc import Sequence
 from typing import Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
@@ -19,8 +21,9 @@ from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger, SharedLedger
-from perfkit.serving.scheduling.decisions import Limits, Rejected
+from perfkit.serving.scheduling.decisions import CallerRuns, Limits, Rejected
 from perfkit.serving.scheduling.scheduler import Scheduler
+from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
@@ -60,14 +63,17 @@ class Pipeline:
         self.effective_threads: tuple[int, ...] = ()
         self.gate = build_gate(settings, plant.clock)
         self._plant = plant
-        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox)
         self._before: Pool[Job] | None = None
         self._after: Pool[tuple[Job, Any]] | None = None
         if settings.preprocess.placement == "threads":
             self._before = Pool("preprocess", settings.preprocess.threads, self._preprocess, plant.device)
         if settings.postprocess.placement == "threads":
             self._after = Pool("postprocess", settings.postprocess.threads, self._postprocess, plant.device)
+        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox, self._forward)
+        self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
+        self._door_timer: TimerHandle | None = None  # that look
         bench = self._bench()
+        self._caller = Caller(bench)
         self._workers = [Worker(f"model-{index}", bench) for index in range(settings.workers)]
 
     @property
@@ -93,18 +99,24 @@ class Pipeline:
             self.close()
             raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {describe(error)}") from error
 
-    def admit(self, count: int) -> Rejected | None:
-        """Ask the scheduler to let `count` jobs in, all or none."""
-        return self._dispatcher.admit(count)
+    def enter(self, jobs: Sequence[Job]) -> Rejected | None:
+        """The jobs of one request come in, all or none. None = they are on their way, at the door, or have been run.
 
-    def submit(self, job: Job) -> None:
-        """An admitted job starts on its way."""
-        books = self._plant.books
-        books.requests.cells[job.row + c.PREPROCESS_QUEUED] = books.requests.now_ns()
-        if self._before is not None:
-            self._before.put(job)
+        Only for the event loop's thread.
+        """
+        admission = self._dispatcher.admit(jobs)
+        if admission is None:
+            for job in jobs:
+                if not self._forward(job):
+                    self._dispatcher.put(job)
+            return None
+        if isinstance(admission, Rejected):
+            return admission
+        if isinstance(admission, CallerRuns):
+            self._caller.run(jobs, self.settings.batch.max_size)
         else:
-            self._dispatcher.put(job)
+            self._watch_door(admission.until_ns)
+        return None
 
     def cancel(self, job: Job) -> bool:
         """The client has left. True when the job was queued and has ended now; else a thread has it and ends it."""
@@ -117,6 +129,7 @@ class Pipeline:
     def close(self) -> None:
         """Admit nothing more, finish what was admitted, end every thread. Blocks."""
         # Front to back: each pool empties into the next before that one is told to end.
+        self._dispatcher.drain()
         if self._before is not None:
             self._before.close()
         self._dispatcher.close()
@@ -124,6 +137,28 @@ class Pipeline:
             worker.join()
         if self._after is not None:
             self._after.close()
+
+    def _forward(self, job: Job) -> bool:
+        """An admitted job starts on its way; False when that leads straight to the queue."""
+        requests = self._plant.books.requests
+        requests.cells[job.row + c.PREPROCESS_QUEUED] = requests.now_ns()
+        if self._before is None:
+            return False
+        self._before.put(job)
+        return True
+
+    def _watch_door(self, until_ns: int | None) -> None:
+        """Look at the door at that instant, unless a look is due before."""
+        if until_ns is None or (self._turn_away_ns is not None and self._turn_away_ns <= until_ns):
+            return
+        if self._door_timer is not None:
+            self._door_timer.cancel()
+        self._turn_away_ns = until_ns
+        self._door_timer = self._plant.outbox.call_at(until_ns, self._turn_away)
+
+    def _turn_away(self) -> None:
+        self._turn_away_ns = None
+        self._watch_door(self._dispatcher.turn_away())
 
     def _bench(self) -> Bench:
         plant, settings = self._plant, self.settings
@@ -163,4 +198,6 @@ def _limits(settings: ServerSettings) -> Limits:
         max_size=settings.batch.max_size,
         max_delay_ns=round(settings.batch.max_delay_s * NS_PER_S),
         depth=settings.queue.depth,
+        policy=settings.queue.policy,
+        block_ns=round(settings.queue.block_s * NS_PER_S),
     )

@@ -58,7 +58,7 @@ def read_document(request: Request) -> dict[str, Any]:
     return document
 
 
-def read_inputs(document: dict[str, Any], depth: int) -> list[Any]:
+def read_inputs(document: dict[str, Any], depth: int | None) -> list[Any]:
     """The inputs of a request document; raises MalformedRequest, also for more than could ever wait at once."""
     has_one, has_many = "input" in document, "inputs" in document
     if has_one == has_many:
@@ -66,7 +66,7 @@ def read_inputs(document: dict[str, Any], depth: int) -> list[Any]:
         raise MalformedRequest(400, "bad_shape", f"the body has {came}; send {_SHAPE}")
     if has_one:
         return [document["input"]]
-    inputs, most = document["inputs"], min(depth, MAX_INPUTS)
+    inputs, most = document["inputs"], min(depth or MAX_INPUTS, MAX_INPUTS)
     if not isinstance(inputs, list) or not 1 <= len(inputs) <= most:
         raise MalformedRequest(400, "bad_shape", f"inputs must be a list of 1 to {most} entries")
     return inputs

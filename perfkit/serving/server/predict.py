@@ -16,6 +16,7 @@ from perfkit.serving.server.connection import Request
 from perfkit.serving.server.deadline import read_deadline_ns
 from perfkit.serving.server.gate import Pass
 from perfkit.serving.server.job import Job
+from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.replies import JSON, error_body, response, retry_after
 from perfkit.serving.server.slow_requests import SlowRequest
 from perfkit.serving.server.timing import server_timing
@@ -79,18 +80,16 @@ class Prediction:
         if self._deadline_ns and service.clock.now_ns() >= self._deadline_ns:
             self._refuse(EndState.EXPIRED, 504, "deadline", "the deadline had passed when the request was read")
             return
+        for job in self._jobs:
+            job.encode = call.encode
         rejected = self._admit() if service.is_ready else service.not_ready()
         if rejected is not None:
             for job in self._jobs:
                 job.retry_after_s = rejected.retry_after_s
-            service.rejects[rejected.reason] += len(self._jobs)
             status = 429 if rejected.reason == "rate_limited" else 503
-            self._refuse(EndState.REJECTED, status, rejected.reason, _REJECTIONS[rejected.reason])
+            self._refuse(EndState.REJECTED, status, rejected.reason, REJECTIONS[rejected.reason])
             return
         self._request.connection.on_gone = self._client_left
-        for job in self._jobs:
-            job.encode = call.encode
-            self._pipeline.submit(job)
 
     def job_done(self, job: Job) -> None:
         """One input has ended; the answer leaves with the last."""
@@ -102,11 +101,11 @@ class Prediction:
         """Past the gate, where there is one, and into the queue; or why not."""
         gate = self._pipeline.gate
         if gate is None:
-            return self._pipeline.admit(len(self._jobs))
+            return self._pipeline.enter(self._jobs)
         granted = gate.ask(len(self._jobs))
         if isinstance(granted, Rejected):
             return granted
-        rejected = self._pipeline.admit(len(self._jobs))
+        rejected = self._pipeline.enter(self._jobs)
         if rejected is None:
             self._granted = granted
         else:
@@ -156,7 +155,9 @@ class Prediction:
         else:
             body = error_body(worst.code, worst.message, request.target)
             if state in _RETRY_LATER:
-                extra += retry_after(worst.retry_after_s)
+                extra += retry_after(worst.retry_after_s, self._service.chance.random())
+            if state is EndState.REJECTED:
+                self._service.rejects.update(job.code for job in self._jobs if job.end_state is state)
         closes = not request.keeps_alive
         # Stamped before the bytes leave: the client may have them before this thread runs on.
         replied_ns = self._service.clock.now_ns()
@@ -205,19 +206,6 @@ class Prediction:
     def _timing(self) -> bytes:
         ledger, job = self._service.books.requests, self._jobs[0]
         return server_timing(ledger.cells[job.row : job.row + ledger.width], job.batch_row)
-
-
-_REJECTIONS = {
-    "queue_full": "the queue is full (setting queue.depth); come back after the time that Retry-After gives",
-    "draining": "the service is shutting down; send the request to another instance",
-    "rate_limited": "requests come faster than the agreed rate (setting limits.rate_rps); "
-    "come back after the time that Retry-After gives",
-    "concurrency_limit": "as many requests are in hand as may be (settings limits.*); "
-    "come back after the time that Retry-After gives",
-    "breaker_open": "the model fails too often and is given a rest (settings breaker.*); "
-    "come back after the time that Retry-After gives",
-    "starting": "the service is still loading its model; come back after the time that Retry-After gives",
-}
 
 
 def _client_id(headers: dict[bytes, bytes]) -> int:

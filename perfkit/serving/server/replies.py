@@ -55,9 +55,13 @@ def error_body(code: str, message: str, target: bytes = b"") -> bytes:
     return orjson.dumps({"error": {"code": code, "message": text}})
 
 
-def retry_after(seconds: float) -> bytes:
-    """The Retry-After line: whole seconds, at least 1, as the standard wants."""
-    return b"retry-after: %d\r\n" % max(1, math.ceil(seconds))
+def retry_after(seconds: float, chance: float = 0.0) -> bytes:
+    """The Retry-After line: whole seconds, at least 1, as the standard wants.
+
+    `chance`, from 0 up to 1, spreads the returns over half as long again and at least a second, so that those who
+    were rejected together do not come back together.
+    """
+    return b"retry-after: %d\r\n" % max(1, math.ceil(seconds + chance * max(1.0, seconds / 2)))
 
 
 def header_lines(headers: Mapping[str, str]) -> bytes:

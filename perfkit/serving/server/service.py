@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -50,6 +51,7 @@ class Service:
         self.accepted = 0  # inputs of requests that could be read; kept apart from what ended
         self.ended = [0] * len(EndState)
         self.answer_ids = itertools.count(1)
+        self.chance = random.Random(settings.seed)
         self.started_ns = self.clock.now_ns()
         self.is_ready = False  # takes requests; whether it says so is `unready`
         self.is_leaving = False  # tells probes that it is not ready, and may still take requests

@@ -54,6 +54,16 @@ class Worker:
         """Wait until the worker has left; close the dispatcher first."""
         self._thread.join()
 
+    def serve(self, runner: BatchRunner, taken: Taken) -> None:
+        """Carry a batch through every stage that a worker does; its jobs end here or in the postprocess pool."""
+        cpu = CpuLap(self._bench.requests.cpu_ns)
+        jobs = self._join(taken, cpu)
+        answered = runner.run(jobs, taken, cpu) if jobs else []
+        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
+        if ended_early:
+            self._bench.outbox.put(ended_early)
+        self._hand_on(answered, cpu)
+
     def _live(self) -> None:
         bench = self._bench
         lane = None
@@ -70,7 +80,7 @@ class Worker:
         runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
         seat = bench.dispatcher.new_seat()
         while (taken := bench.dispatcher.take(seat)) is not None:
-            self._serve(runner, taken)
+            self.serve(runner, taken)
         lane.close()
 
     def _warm_up(self, lane: Any) -> None:
@@ -82,15 +92,6 @@ class Worker:
             items = [model.preprocess(example) for _ in range(size)]
             outputs, _ = lane.run(model.predict, model.collate(items))
             model.postprocess(model.split(outputs, size)[0])
-
-    def _serve(self, runner: BatchRunner, taken: Taken) -> None:
-        cpu = CpuLap(self._bench.requests.cpu_ns)
-        jobs = self._join(taken, cpu)
-        answered = runner.run(jobs, taken, cpu) if jobs else []
-        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
-        if ended_early:
-            self._bench.outbox.put(ended_early)
-        self._hand_on(answered, cpu)
 
     def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
         """The jobs that join the batch, each stamped with when it did; those that ended in preprocess are left out."""

@@ -6,8 +6,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from perfkit.serving.scheduling.decisions import Idle, Limits, Rejected, Send, WaitUntil
+from perfkit.serving.scheduling.decisions import (
+    CallerRuns,
+    Displaced,
+    Idle,
+    Limits,
+    Parked,
+    Rejected,
+    Send,
+    WaitUntil,
+)
 from perfkit.serving.scheduling.scheduler import Scheduler
+
+SECOND = 1_000_000_000
 
 
 @dataclass(eq=False)
@@ -20,14 +31,19 @@ class Item:
         return self.name
 
 
-def scheduler(*, max_size=4, max_delay_ns=0, depth=100):
-    return Scheduler(Limits(max_size=max_size, max_delay_ns=max_delay_ns, depth=depth))
+def scheduler(*, max_size=4, max_delay_ns=0, depth=100, **policy):
+    return Scheduler(Limits(max_size=max_size, max_delay_ns=max_delay_ns, depth=depth, **policy))
+
+
+def ask(queue, count=1, at_ns=0):
+    """A request with that many inputs asks for admission."""
+    return queue.admit([Item(f"input {index}") for index in range(count)], at_ns)
 
 
 def arrive(queue, name, at_ns, deadline_ns=0):
     """An item is admitted and ready for a worker at once."""
-    assert queue.admit() is None
     item = Item(name, at_ns, deadline_ns)
+    assert queue.admit([item], at_ns) is None
     queue.enqueue(item)
     return item
 
@@ -79,27 +95,27 @@ def test_requests_leave_in_the_order_in_which_they_queued():
 
 def test_what_is_admitted_counts_until_a_worker_takes_it():
     queue = scheduler(max_size=1, depth=2)
-    assert [queue.admit(), queue.admit()] == [None, None]
-    assert queue.admit().reason == "queue_full"
+    assert [ask(queue), ask(queue)] == [None, None]
+    assert ask(queue).reason == "queue_full"
     queue.enqueue(Item("a"))
-    assert queue.admit().reason == "queue_full"
+    assert ask(queue).reason == "queue_full"
     queue.decide(0)
-    assert queue.admit() is None
+    assert ask(queue) is None
     assert (queue.admitted, queue.queued) == (2, 0)
 
 
 def test_several_inputs_are_admitted_together_or_not_at_all():
     queue = scheduler(depth=3)
-    assert queue.admit(2) is None
-    assert queue.admit(2).reason == "queue_full"
+    assert ask(queue, 2) is None
+    assert ask(queue, 2).reason == "queue_full"
     assert queue.admitted == 2
 
 
 def test_a_withdrawn_request_leaves_room_for_another():
     queue = scheduler(depth=1)
-    queue.admit()
+    ask(queue)
     queue.withdraw()
-    assert queue.admit() is None
+    assert ask(queue) is None
 
 
 def test_a_request_past_its_deadline_is_handed_back_and_never_sent():
@@ -154,7 +170,7 @@ def test_draining_admits_nothing_and_sends_what_waits_without_its_window():
     queue = scheduler(max_size=4, max_delay_ns=1_000_000)
     a = arrive(queue, "a", at_ns=0)
     queue.drain()
-    assert queue.admit().reason == "draining"
+    assert ask(queue).reason == "draining"
     assert queue.decide(1) == Send(batch=[a], due_ns=0, expired=[])
 
 
@@ -164,7 +180,7 @@ def test_retry_after_is_the_time_in_which_the_queue_drains_at_the_present_pace()
         arrive(queue, name, at_ns=0)
     for batch in range(6):  # one request every 2 s
         queue.decide(batch * 2_000_000_000)
-    assert queue.admit(7) == Rejected(reason="queue_full", retry_after_s=pytest.approx(10.0))
+    assert ask(queue, 7) == Rejected(reason="queue_full", retry_after_s=pytest.approx(10.0))
 
 
 def test_an_idle_pause_is_not_taken_for_a_slow_service():
@@ -176,4 +192,126 @@ def test_an_idle_pause_is_not_taken_for_a_slow_service():
         arrive(queue, name, ten_minutes_ns)
     queue.decide(ten_minutes_ns)
     arrive(queue, "d", ten_minutes_ns)
-    assert queue.admit() == Rejected(reason="queue_full", retry_after_s=pytest.approx(0.1))
+    assert ask(queue) == Rejected(reason="queue_full", retry_after_s=pytest.approx(0.1))
+
+
+def full(policy, **more):
+    """A queue of two places, both taken."""
+    queue = scheduler(max_size=1, depth=2, policy=policy, **more)
+    return queue, [arrive(queue, name, at_ns=0) for name in "ab"]
+
+
+def test_with_drop_oldest_a_new_request_takes_the_place_of_the_oldest():
+    queue, (a, b) = full("drop_oldest")
+    assert ask(queue) == Displaced([a], retry_after_s=pytest.approx(0.1))
+    assert (queue.admitted, queue.queued) == (2, 1)
+    assert queue.decide(0).batch == [b]
+
+
+def test_with_drop_oldest_what_is_in_preprocess_is_not_thrown_out():
+    queue = scheduler(depth=2, policy="drop_oldest")
+    ask(queue, 2)  # neither is queued yet
+    assert ask(queue).reason == "queue_full"
+    assert queue.admitted == 2
+
+
+def test_discard_throws_away_what_does_not_fit_and_says_so():
+    queue, _ = full("discard")
+    assert ask(queue) == Rejected(reason="discarded", retry_after_s=pytest.approx(0.1))
+
+
+def test_with_caller_runs_whoever_brings_a_request_to_a_full_queue_gets_it_back():
+    queue, _ = full("caller_runs")
+    assert ask(queue) == CallerRuns()
+    assert queue.admitted == 2
+
+
+def test_a_queue_without_a_depth_takes_everything():
+    queue = scheduler(depth=None)
+    assert [ask(queue, 1000) for _ in range(100)] == [None] * 100
+
+
+def test_with_block_a_request_waits_at_the_door_and_comes_in_when_there_is_room():
+    queue, (a, _) = full("block", block_ns=500)
+    first, second = Item("first"), Item("second")
+    assert queue.admit([first], 100) == Parked(until_ns=600)
+    assert queue.admit([second], 200) == Parked(until_ns=700)
+    assert queue.let_in() == []
+    assert queue.decide(300).batch == [a]
+    assert queue.let_in() == [first]
+    assert (queue.admitted, queue.parked) == (2, 1)
+
+
+def test_nobody_overtakes_a_large_request_at_the_door():
+    queue, _ = full("block", block_ns=500)
+    large, small = [Item("l1"), Item("l2")], Item("small")
+    queue.admit(large, 0)
+    queue.decide(0)
+    assert queue.admit([small], 0) == Parked(until_ns=500), "there is room for it, but not for who came before"
+    assert queue.let_in() == []
+    queue.decide(0)
+    assert queue.let_in() == large
+
+
+def test_who_has_waited_at_the_door_for_too_long_is_turned_away():
+    queue, _ = full("block", block_ns=500)
+    early, late = Item("early"), Item("late")
+    queue.admit([early], 0)
+    queue.admit([late], 100)
+    assert queue.turn_away(499) == ([], Rejected(reason="blocked", retry_after_s=pytest.approx(0.1)))
+    assert queue.turn_away(500)[0] == [early]
+    assert queue.next_turn_away_ns() == 600
+    assert queue.turn_away(600)[0] == [late]
+    assert (queue.next_turn_away_ns(), queue.parked, queue.admitted) == (None, 0, 2)
+
+
+def test_nobody_waits_at_the_door_beyond_a_deadline():
+    queue, _ = full("block", block_ns=500)
+    assert queue.admit([Item("a", deadline_ns=300), Item("b", deadline_ns=200)], 0) == Parked(until_ns=200)
+
+
+def test_a_client_may_leave_while_it_waits_at_the_door():
+    queue, _ = full("block", block_ns=500)
+    item = Item("gone")
+    queue.admit([item], 0)
+    assert [queue.cancel(item), queue.cancel(item)] == [True, False]
+    assert (queue.parked, queue.admitted) == (0, 2)
+
+
+def test_draining_lets_in_who_waits_at_the_door():
+    queue, _ = full("block", block_ns=500)
+    item = Item("last")
+    queue.admit([item], 0)
+    queue.drain()
+    assert queue.let_in() == [item]
+    assert queue.admitted == 3
+
+
+def busy_at_one_per_second(depth=100, max_size=1):
+    """A queue whose service has taken one batch each second up to t = 5 s, and that holds 20 more."""
+    queue = scheduler(max_size=max_size, depth=depth, policy="shed")
+    for index in range(20 + 6 * max_size):
+        arrive(queue, str(index), at_ns=0)
+    for second in range(6):
+        queue.decide(second * SECOND)
+    return queue
+
+
+def test_shed_rejects_at_once_what_would_miss_its_deadline_in_the_queue():
+    queue = busy_at_one_per_second()
+    fits, misses = Item("fits", deadline_ns=26 * SECOND + 1), Item("misses", deadline_ns=26 * SECOND)
+    now_ns = 5 * SECOND + 1
+    assert queue.admit([misses], now_ns) == Rejected(reason="shed", retry_after_s=pytest.approx(20.0))
+    assert queue.admit([fits], now_ns) is None
+    assert queue.admit([Item("patient")], now_ns) is None
+
+
+def test_shed_counts_in_whole_batches():
+    queue = busy_at_one_per_second(max_size=4)  # 20 wait: five batches, the next at 6 s; one more leaves at 11 s
+    assert queue.admit([Item("misses", deadline_ns=11 * SECOND)], 5 * SECOND).reason == "shed"
+    assert queue.admit([Item("fits", deadline_ns=11 * SECOND + 1)], 5 * SECOND) is None
+
+
+def test_shed_is_still_bounded_by_the_depth():
+    queue = busy_at_one_per_second(depth=26)
+    assert ask(queue, 7, at_ns=5 * SECOND).reason == "queue_full"

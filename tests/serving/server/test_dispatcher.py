@@ -67,7 +67,7 @@ class Crew:
                 return
 
     def put(self, job):
-        assert self.dispatcher.admit(1) is None
+        assert self.dispatcher.admit([job]) is None
         self.dispatcher.put(job)
         return job
 
@@ -169,7 +169,7 @@ def test_a_burst_behind_a_waiting_worker_occupies_its_mates_too(crew_of, new_job
         for _ in range(5):
             job = new_job()
             job.queued_ns = SECOND
-            dispatcher._scheduler.admit()
+            dispatcher._scheduler.admit([job], SECOND)
             dispatcher._scheduler.enqueue(job)
             dispatcher._wake_one()
     eventually(lambda: len(crew.taken) == 3)
@@ -193,7 +193,7 @@ def test_closing_lets_the_queue_drain_and_then_sends_every_worker_home(crew_of, 
     jobs = [crew.put(new_job()) for _ in range(3)]
     crew.dismiss()
     assert [job for _, taken in crew.taken for job in taken.jobs] == jobs
-    assert crew.dispatcher.admit(1).reason == "draining"
+    assert crew.dispatcher.admit([new_job()]).reason == "draining"
 
 
 @pytest.mark.parametrize("max_delay_ns", [0, 300_000])

@@ -1,0 +1,42 @@
+"""What happens when the thread that brings a request has to run it too?
+
+Java's CallerRunsPolicy. The thread here is the event loop, so that nothing is accepted, read or
+answered until the model is done with the request: that is the back-pressure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.server.batch_run import BatchRunner
+from perfkit.serving.server.dispatcher import Taken
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.worker import Bench, Worker
+
+_NAME = "caller"
+
+
+class Caller:
+    """A worker without a thread: runs jobs on the calling one, every stage inline. For one thread."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = dataclasses.replace(bench, preprocesses_inline=True, postprocess_pool=None)
+        self._worker = Worker(_NAME, self._bench)
+
+    def run(self, jobs: Sequence[Job], max_size: int) -> None:
+        """Run the jobs in batches of at most `max_size`; all have ended afterwards and are in the outbox."""
+        bench = self._bench
+        # Opened each time: a lane belongs to a thread, and this one outlives every setting.
+        lane = bench.device.open_lane(worker=_NAME, intra_op_threads=bench.intra_op_threads)
+        try:
+            runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
+            for first in range(0, len(jobs), max_size):
+                batch = list(jobs[first : first + max_size])
+                now_ns = bench.requests.now_ns()
+                for job in batch:
+                    bench.requests.cells[job.row + c.PREPROCESS_QUEUED] = now_ns
+                self._worker.serve(runner, Taken(batch, now_ns, now_ns, now_ns))
+        finally:
+            lane.close()
