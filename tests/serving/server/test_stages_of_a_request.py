@@ -289,7 +289,7 @@ class Laboratory:
             pipeline._before.take_up()
             spend("queue_wait")
         dispatcher = pipeline._dispatcher
-        pipeline._workers[0]._serve(self.runner, dispatcher.take(dispatcher.new_seat()))
+        pipeline._workers[0].serve(self.runner, dispatcher.take(dispatcher.new_seat()))
         if self.is_pooled:
             spend("postprocess_wait")
             pipeline._after.take_up()
