@@ -24,7 +24,7 @@ def test_what_comes_faster_than_the_rate_gets_429_and_when_to_come_back(lab, dia
     assert [ask(wire, {"input": 1}).status for _ in range(2)] == [200, 200]
     answer = ask(wire, {"input": 1})
     assert answer.code == (429, "rate_limited")
-    assert int(answer.headers["retry-after"]) == 10
+    assert 10 <= int(answer.headers["retry-after"]) <= 15
     lab.configure({"limits.rate_rps": None})
     assert ask(wire, {"input": 1}).status == 200
 
