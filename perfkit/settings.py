@@ -159,6 +159,7 @@ class ServerSettings(Checked):
     workers: int = field(1, "model worker threads", low=1, high=1024)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     seed: int = field(0, "seed of everything random in the server and the simulated device", live=False, low=0)
+    check_outputs: bool = field(False, "a request whose output holds a NaN fails, its batch mates do not")
     preprocess: StageSettings = nested(StageSettings)
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)

@@ -31,6 +31,7 @@ SETTINGS = st.builds(
     model=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     workers=st.integers(1, 1024),
     seed=st.integers(0, 2**63),
+    check_outputs=st.booleans(),
     preprocess=STAGES,
     postprocess=STAGES,
     batch=st.builds(BatchSettings, max_size=st.integers(1, 1024), max_delay_s=st.floats(0, 60)),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfkit.clock import REAL_CLOCK, Clock
-from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, Span
+from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, OutOfDeviceMemory, Span
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.devices.memory import MemoryAccount
 
@@ -129,9 +129,17 @@ class CpuDevice:
         if not stream.is_set_up:
             stream.is_set_up = self._set_torch_up()
         span.started.at_ns = self._now_ns()
-        outputs = call(inputs)
+        try:
+            outputs = call(inputs)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            raise OutOfDeviceMemory(f"the host has not got the memory for this call: {error}") from None
         span.ended.at_ns = self._now_ns()
         return outputs
+
+    def release_cache(self) -> None:
+        """Nothing to give back: what nobody holds is the allocator's."""
 
     def memory(self) -> Memory:
         """What the buffers take; the model's own memory is the process's."""
@@ -161,3 +169,8 @@ class CpuDevice:
             self._worker.inference_mode = torch.inference_mode()
             self._worker.inference_mode.__enter__()
         return True
+
+
+def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Python has a kind of error for it; torch's allocator for the host has only a name of its own in the text."""
+    return isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error)

@@ -29,6 +29,12 @@ class OutOfDeviceMemory(PerfkitError):
     """The device has not got the memory that was asked for; what it holds is unharmed."""
 
 
+class DeviceLost(PerfkitError):
+    """The device answers no more, and no further call in this process will change that; only a new process helps."""
+
+    exit_code = 70
+
+
 class DeviceInstants(NamedTuple):
     """When one call was copied and computed, in host CLOCK_MONOTONIC nanoseconds; 0 = did not happen.
 
@@ -126,6 +132,9 @@ class Device(Protocol):
 
     def run(self, call: Callable[[Any], Any], inputs: Any, stream: Stream, span: Span) -> Any:
         """Call a model with the stream as the current one; the span holds its device work."""
+
+    def release_cache(self) -> None:
+        """Give back memory that nobody holds but that was kept for later; called after a call ran out of it."""
 
     def memory(self) -> Memory:
         """What is handed out now, and the most that ever was."""

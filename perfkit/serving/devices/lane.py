@@ -57,22 +57,29 @@ class Lane:
         device.synchronize(self._d2h.ended)
         return outputs, self._copied_and_computed(entered_ns)
 
+    def release_cache(self) -> None:
+        """Let the device give memory back that nobody holds, and the lane's own staging buffer with it."""
+        self._free_staging()
+        self._device.release_cache()
+
     def effective_threads(self) -> int:
         """How many threads one call may use here, read back from the library."""
         return self._device.effective_threads()
 
     def close(self) -> None:
         """Give the worker's memory and thread settings back."""
+        self._free_staging()
+        self._device.leave_worker()
+
+    def _free_staging(self) -> None:
         if self._staging is not None:
             self._device.free(self._staging)
             self._staging = None
-        self._device.leave_worker()
 
     def _copy_in(self, batch: Batch) -> Any:
         device, nbytes = self._device, batch.nbytes
         if nbytes and (self._staging is None or self._staging.nbytes < nbytes):
-            if self._staging is not None:
-                device.free(self._staging)
+            self._free_staging()
             self._staging = device.buffer(nbytes, is_pinned=True)
         inputs = device.copy_in(batch.inputs, nbytes, self._copy_stream, self._h2d, self._staging)
         device.wait(self._compute_stream, self._h2d.ended)

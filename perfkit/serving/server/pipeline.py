@@ -30,6 +30,7 @@ from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.worker import Bench, Worker
 from perfkit.settings import LedgerSettings, ServerSettings
@@ -171,6 +172,8 @@ class Pipeline:
             requests=plant.books.requests,
             batches=plant.books.batches,
             batch_ids=plant.books.batch_ids,
+            room=Room(settings.batch.max_size, plant.clock),
+            checks_outputs=settings.check_outputs,
             postprocess_pool=self._after,
             preprocesses_inline=self._before is None,
             intra_op_threads=settings.intra_op_threads,

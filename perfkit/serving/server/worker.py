@@ -18,6 +18,7 @@ from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import postprocess, preprocess
 
 
@@ -32,6 +33,8 @@ class Bench:
     requests: Ledger
     batches: Ledger
     batch_ids: BatchIds
+    room: Room
+    checks_outputs: bool
     postprocess_pool: Pool[tuple[Job, Any]] | None
     preprocesses_inline: bool
     intra_op_threads: int
@@ -77,7 +80,7 @@ class Worker:
             self.ready.set_exception(error)
             return
         self.ready.set_result(effective_threads)
-        runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
+        runner = BatchRunner(bench, lane)
         seat = bench.dispatcher.new_seat()
         while (taken := bench.dispatcher.take(seat)) is not None:
             self.serve(runner, taken)

@@ -196,3 +196,22 @@ def test_statistics_carry_their_units_in_their_names(rig):
     stats = rig.device.stats()
     assert stats
     assert all(name.rsplit("_", 1)[1] in ("s", "bytes", "ratio", "requests") for name in stats)
+
+
+def test_giving_cached_memory_back_keeps_what_is_held(rig):
+    device = rig.device
+    held = device.buffer(1 << 10)
+    before = device.memory().allocated_bytes
+    device.release_cache()
+    assert device.memory().allocated_bytes == before
+    device.free(held)
+
+
+def test_a_lane_works_on_after_it_has_given_its_staging_buffer_back(rig):
+    lane = rig.device.open_lane("w")
+    lane.run(rig.call, a_batch(1, nbytes=1 << 20))
+    lane.release_cache()
+    assert rig.device.memory().pinned_bytes == 0
+    lane.run(rig.call, a_batch(1, nbytes=1 << 20))
+    lane.close()
+    assert rig.device.memory().pinned_bytes == 0

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfkit.serving.devices.cpu import CpuDevice
+from perfkit.serving.devices.device import OutOfDeviceMemory, Span
 
 BATCH = SimpleNamespace(inputs=1, size=1, nbytes=0)
 
@@ -68,6 +69,7 @@ COUNT_THREADS = """
 import json, os, threading, types
 import torch
 from perfkit.serving.devices.cpu import CpuDevice
+from perfkit.serving.devices.device import OutOfDeviceMemory, Span
 
 device, matrix = CpuDevice(), torch.rand(600, 600)
 batch = types.SimpleNamespace(inputs=matrix, size=1, nbytes=0)
@@ -115,3 +117,26 @@ def test_a_model_without_torch_runs_without_importing_it():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "1", "False"]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no room"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_call_for_which_the_host_lacks_memory_says_so_in_the_devices_own_words(error):
+    def call(inputs):
+        raise error
+
+    device = CpuDevice()
+    span = Span(device.event(), device.event())
+    with pytest.raises(OutOfDeviceMemory, match="the host has not got the memory for this call: "):
+        device.run(call, 1, device.stream(), span)
+
+
+def test_what_else_a_call_raises_stays_as_it_is():
+    def call(inputs):
+        raise RuntimeError("shapes do not match")
+
+    device = CpuDevice()
+    span = Span(device.event(), device.event())
+    with pytest.raises(RuntimeError, match=r"^shapes do not match$"):
+        device.run(call, 1, device.stream(), span)

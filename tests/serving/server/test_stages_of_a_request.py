@@ -232,7 +232,7 @@ class Laboratory:
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = Pipeline(settings, plant)
         lane = device.open_lane("model-0", 1)
-        self.runner = BatchRunner(model, lane, self.books.requests, self.books.batches, self.books.batch_ids)
+        self.runner = BatchRunner(self.pipeline._bench(), lane)
         self.service = SimpleNamespace(
             settings=settings,
             books=self.books,

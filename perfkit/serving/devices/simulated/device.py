@@ -175,6 +175,9 @@ class SimulatedDevice:
             self._mark(span, worker.first, worker.last)
         return outputs
 
+    def release_cache(self) -> None:
+        """Nothing to give back: simulated memory is counted and never kept."""
+
     def memory(self) -> Memory:
         """What is handed out now, and the most that ever was."""
         return self._account.memory()
