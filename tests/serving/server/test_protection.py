@@ -37,7 +37,7 @@ def test_more_in_hand_than_the_limit_gets_503_until_an_answer_has_left(lab, dial
         wire.post({"input": gate.payload})
     eventually(lambda: lab.stats()["gate"]["in_hand"] == 2)
     extra = ask(dial(lab), {"input": 1})
-    assert (extra.code, int(extra.headers["retry-after"])) == ((503, "concurrency_limit"), 1)
+    assert (extra.code, extra.headers["retry-after"] in "12") == ((503, "concurrency_limit"), True)
     gate.open()
     assert [wire.answer().status for wire in wires] == [200, 200]
     assert ask(dial(lab), {"input": 1}).status == 200
@@ -50,7 +50,7 @@ def test_a_failing_model_is_given_a_rest_and_a_probe_ends_it(lab, dial, eventual
     wire, health = dial(lab), dial(lab)
     assert [ask(wire, FAIL).status for _ in range(3)] == [500, 500, 500]
     refused = ask(wire, {"input": 1})
-    assert (refused.code, int(refused.headers["retry-after"])) == ((503, "breaker_open"), 1)
+    assert (refused.code, refused.headers["retry-after"] in "12") == ((503, "breaker_open"), True)
     assert ready(health) == (503, "breaker_open")
     health.get("/health/live")
     assert health.answer().status == 200, "resting is not dying"
@@ -97,7 +97,7 @@ def test_a_deadline_that_is_no_number_of_seconds_is_refused(lab, dial, text):
 def test_a_deadline_that_has_passed_on_arrival_is_never_admitted(lab, dial):
     batches = lab.stats()["ledger"]["batches"]
     answer = ask(dial(lab), {"inputs": [1, 2]}, "Perfkit-Deadline: 0")
-    assert (answer.code, int(answer.headers["retry-after"])) == ((504, "deadline"), 1)
+    assert (answer.code, answer.headers["retry-after"] in "12") == ((504, "deadline"), True)
     assert ask(dial(lab), {"input": 1}, "Perfkit-Deadline: 30.5").status == 200
     assert lab.stats()["ledger"]["batches"] == batches + 1
 
