@@ -63,11 +63,12 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Contestant:
-    """A running server: where it answers, its process, and the cores it may use."""
+    """A running server: where it answers and to what, its process, and the cores it may use."""
 
     url: str
     pid: int
     cpus: tuple[int, ...]
+    body: str = BODY
 
     def cpu_s(self):
         """CPU time so far of every process of the server, ended ones included."""
@@ -130,7 +131,7 @@ def start_peer(one_thread, tmp_path):
     """A block with a peer, run by the Python that an environment variable names; skips when it names none."""
 
     @contextlib.contextmanager
-    def started(variable, script, network, *words):
+    def started(variable, script, network, *words, path="/predict", body=BODY):
         python = os.environ.get(variable) or pytest.skip(f"{script} is not installed: set {variable} to its Python")
         port, cpus = _free_port(), _server_cpus(network)
         command = ["taskset", "-c", ",".join(map(str, cpus)), python, PEERS / f"{script}.py", port, network, *words]
@@ -142,8 +143,8 @@ def start_peer(one_thread, tmp_path):
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         try:
-            contestant = Contestant(url=f"http://127.0.0.1:{port}/predict", pid=child.pid, cpus=cpus)
-            _await_answer(contestant.url, child, tmp_path / f"{script}.log")
+            contestant = Contestant(url=f"http://127.0.0.1:{port}{path}", pid=child.pid, cpus=cpus, body=body)
+            _await_answer(contestant, child, tmp_path / f"{script}.log")
             yield contestant
         finally:
             _stop_tree(child)
@@ -161,8 +162,8 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _await_answer(url, child, log):
-    request = urllib.request.Request(url, BODY.encode(), {"Content-Type": "application/json"})
+def _await_answer(contestant, child, log):
+    request = urllib.request.Request(contestant.url, contestant.body.encode(), {"Content-Type": "application/json"})
     until_ns = REAL_CLOCK.now_ns() + START_S * NS_PER_S
     while True:
         try:
@@ -171,7 +172,7 @@ def _await_answer(url, child, log):
         except OSError as error:
             # A peer does not say when it is ready: asking is the only way to know.
             if child.poll() is not None or REAL_CLOCK.now_ns() > until_ns:
-                pytest.fail(f"{url} does not answer: {error}; {log.read_text()}")
+                pytest.fail(f"{contestant.url} does not answer: {error}; {log.read_text()}")
             REAL_CLOCK.sleep_until(REAL_CLOCK.now_ns() + NS_PER_S // 5)
 
 
@@ -190,9 +191,10 @@ def drive(ahead, tmp_path):
     """Load a contestant with wrk: one connection a user, the MLP's payload, the generator's core where it has one."""
     wrk = shutil.which("wrk") or pytest.skip("needs wrk")
     script = tmp_path / "post.lua"
-    script.write_text(f"wrk.method = 'POST'\nwrk.body = '{BODY}'\nwrk.headers['Content-Type'] = 'application/json'\n")
 
     def driven(contestant, concurrency, seconds, warm_up_s=1):
+        lines = ["wrk.method = 'POST'", f"wrk.body = '{contestant.body}'"]
+        script.write_text("\n".join([*lines, "wrk.headers['Content-Type'] = 'application/json'\n"]))
         words = [wrk, "-t1", f"-c{concurrency}", "--timeout", "20s", "--latency", "-s", str(script), contestant.url]
         if _generator_cpu(contestant):
             context = ahead()

@@ -13,11 +13,13 @@ CONCURRENCY = 32
 MAX_SIZE = 16
 LEAST_OF_LITSERVE = 2.0
 LEAST_OF_FASTAPI = 1.3
+LEAST_OF_PYTRITON = 2.0
 LEAST_OF_CEILING = 0.65
 MOST_P50_WITH_BATCHING = 1.2
 LEAST_OF_ONE_WORKER = 1.7
 LEAST_CORES = 1.8
 CEILING = Path(__file__).with_name("offline_ceiling.py")
+BODY = (Path(__file__).parents[3] / "data/numbers/mlp.jsonl").read_text().splitlines()[0]
 
 
 def _show_throughput(show, played):
@@ -47,6 +49,23 @@ def test_throughput_beside_a_peer(name, variable, script, least, start_perfkit, 
     _show_throughput(show, played)
     ratios = [phases["perfkit"].throughput_rps / phases[name].throughput_rps for phases in played]
     judge(f"throughput of {name}", _show_ratio(show, f"perfkit / {name}", ratios), least=least)
+
+
+def test_throughput_beside_triton(start_perfkit, start_peer, drive, rounds, show, judge):
+    row = json.loads(BODY)["input"]
+    tensor = {"name": "input", "shape": [1, len(row)], "datatype": "FP32", "data": row}
+    asked = {"path": "/v2/models/network/infer", "body": json.dumps({"inputs": [tensor]})}
+
+    def play():
+        with start_peer("PERFKIT_PEER_PYTRITON", "triton_serving", "mlp", str(MAX_SIZE), **asked) as peer:
+            theirs = drive(peer, CONCURRENCY, SECONDS)
+        with start_perfkit("mlp", batch={"max_size": MAX_SIZE}) as (ours, _):
+            return {"pytriton": theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
+
+    played = rounds(play, ROUNDS)
+    _show_throughput(show, played)
+    ratios = [phases["perfkit"].throughput_rps / phases["pytriton"].throughput_rps for phases in played]
+    judge("throughput of pytriton", _show_ratio(show, "perfkit / pytriton", ratios), least=LEAST_OF_PYTRITON)
 
 
 def test_throughput_beside_the_ceiling_of_the_model_alone(start_perfkit, run_python, drive, rounds, show, judge):
