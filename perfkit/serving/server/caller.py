@@ -31,7 +31,7 @@ class Caller:
         # Opened each time: a lane belongs to a thread, and this one outlives every setting.
         lane = bench.device.open_lane(worker=_NAME, intra_op_threads=bench.intra_op_threads)
         try:
-            runner = BatchRunner(bench.model, lane, bench.requests, bench.batches, bench.batch_ids)
+            runner = BatchRunner(bench, lane)
             for first in range(0, len(jobs), max_size):
                 batch = list(jobs[first : first + max_size])
                 now_ns = bench.requests.now_ns()
