@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfkit import fields
 from perfkit.clock import calendar_now
+from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
@@ -19,7 +20,7 @@ from perfkit.measuring.collectors.environment import fingerprint
 from perfkit.measuring.collectors.sampler import SystemSampler
 from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
-from perfkit.measuring.phase import Plan, Round, Watch, find_payloads, run_round
+from perfkit.measuring.phase import Plan, Round, Stream, Watch, find_payloads, run_round
 from perfkit.measuring.service import Service
 from perfkit.settings import ServerSettings
 
@@ -71,6 +72,27 @@ def measure(
     return save(certify(contents, {}), out or RUNS_FOLDER)
 
 
+def measure_together(
+    service: Service,
+    loads: Mapping[str, Load],
+    seconds: float = 10.0,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> dict[str, Run]:
+    """Apply several named loads at the same time, each by a generator of its own; a run for each, by its name.
+
+    For what one load does to another: a flood in one lane, a single user in the next. Raises as `measure`.
+    """
+    if not loads:
+        raise ConfigError("measure_together got no loads; give at least one, by name")
+    first, *others = (Stream(load=load, payloads=find_payloads(service, load)) for load in loads.values())
+    plan = Plan(load=first.load, payloads=first.payloads, seconds=seconds, round_index=0, beside=tuple(others))
+    together = record_together(service, plan, instruments(service), watch)
+    return {
+        name: save(certify(contents, {}), out or RUNS_FOLDER) for name, contents in zip(loads, together, strict=True)
+    }
+
+
 def instruments(service: Service) -> list[Collector]:
     """What records beside a measurement: thread and system counters, and the waits for the GIL."""
     return [SystemSampler(), GilWaits(service)] if service.control else [SystemSampler()]
@@ -83,24 +105,39 @@ def open_run(folder: Path) -> Run:
 
 def record(service: Service, plan: Plan, collectors: Sequence[Collector], watch: Watch | None = None) -> RunContents:
     """One round as the contents of a run, without a certificate."""
+    return record_together(service, plan, collectors, watch)[0]
+
+
+def record_together(
+    service: Service, plan: Plan, collectors: Sequence[Collector], watch: Watch | None = None
+) -> list[RunContents]:
+    """One round as the contents of a run for each of its loads, without certificates."""
     settings = service.settings
     with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
         round_ = run_round(service, plan, collectors, Path(folder), watch)
         moved = _moved(settings, service.settings)
-        manifest = dataclasses.replace(
-            _manifest(round_, plan),
-            simulated=service.is_simulated,
-            title=settings.model if settings else "service",
-            settings=fields.to_nested(settings) if settings else {},
-            notes=round_.notes + moved,
-            further={"settings_moved": bool(moved)},
-        )
-        return RunContents(
-            manifest=manifest,
-            tables={"requests": round_.requests, "batches": round_.batches, "series": series_table(round_.recordings)},
-            stacks=_stacks(round_.recordings),
-            logs={"server.log": service.log.read_bytes()} if service.log else {},
-        )
+        loads = [load_to_nested(stream.load) for stream in plan.streams]
+        found = []
+        for place, one in enumerate((round_, *round_.beside)):
+            manifest = dataclasses.replace(
+                _manifest(one, loads[place]),
+                simulated=service.is_simulated,
+                title=settings.model if settings else "service",
+                settings=fields.to_nested(settings) if settings else {},
+                notes=one.notes + moved,
+                further={"settings_moved": bool(moved), "beside": loads[:place] + loads[place + 1 :]},
+            )
+            found.append(_contents(service, one, manifest))
+        return found
+
+
+def _contents(service: Service, round_: Round, manifest: Manifest) -> RunContents:
+    return RunContents(
+        manifest=manifest,
+        tables={"requests": round_.requests, "batches": round_.batches, "series": series_table(round_.recordings)},
+        stacks=_stacks(round_.recordings),
+        logs={"server.log": service.log.read_bytes()} if service.log else {},
+    )
 
 
 def _moved(before: ServerSettings | None, after: ServerSettings | None) -> list[str]:
@@ -142,6 +179,7 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         core_limit=_core_limit(manifest.environment),
         profiled=profiled,
         settings_moved=bool(manifest.further.get("settings_moved")),
+        loads_beside=len(manifest.further.get("beside", ())),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],
     )
@@ -163,13 +201,13 @@ def series_table(recordings: Sequence[Recording]) -> DataFrame:
     return table.astype(kinds)
 
 
-def _manifest(round_: Round, plan: Plan) -> Manifest:
+def _manifest(round_: Round, load: Mapping[str, Any]) -> Manifest:
     created = calendar_now()
     return Manifest(
         id=new_id(created),
         created=created,
         simulated=False,
-        load=load_to_nested(plan.load),
+        load=load,
         environment=fingerprint(),
         rounds=[round_.phase],
         gauges=round_.gauges,

@@ -18,7 +18,7 @@ from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.ledgerreader import LedgerReader
-from perfkit.measuring.load.client import start
+from perfkit.measuring.load.client import GeneratorProcess, start
 from perfkit.measuring.load.loops import Load
 from perfkit.measuring.load.samples import read_samples
 from perfkit.measuring.load.spec import LoadSpec
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.25
 _IDS_PER_ROUND = 100_000_000
+_IDS_PER_STREAM = 10**13  # above any round's, below the numbers that count attempts
+_SEEDS_PER_STREAM = 1_000
+_START_TOGETHER_NS = 2 * NS_PER_S  # judgement: several generators are up by then, also on a busy machine
 _LISTENS_AFTER_S = 5.0
 _LEAST_SETTLE_S = 0.4
 _SETTLE_RATIO = 0.1
@@ -42,16 +45,30 @@ def check_seconds(seconds: float) -> None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What one generator sends: a load and its payloads."""
+
+    load: Load
+    payloads: Path
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What one round applies: the load, for how long, with which payloads."""
+    """What one round applies: the load, for how long, with which payloads, and which others at the same time."""
 
     load: Load
     seconds: float
     payloads: Path
     round_index: int
+    beside: tuple[Stream, ...] = ()
 
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The load and those beside it; a generator process each."""
+        return (Stream(load=self.load, payloads=self.payloads), *self.beside)
 
     @property
     def load_seconds(self) -> float:
@@ -75,7 +92,10 @@ Watch = Callable[[Progress], bool | None]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """All that was recorded in one round. Tables and plain JSON values."""
+    """All that was recorded in one round. Tables and plain JSON values.
+
+    `beside` holds one more for each load beside the first: its own requests and report, the rest in common.
+    """
 
     requests: pd.DataFrame
     batches: pd.DataFrame
@@ -85,6 +105,7 @@ class Round:
     counters: list[dict[str, Any]]
     generator_report: dict[str, Any]
     notes: list[str]
+    beside: tuple[Round, ...] = ()
 
 
 def run_round(
@@ -97,23 +118,28 @@ def run_round(
         before = service.stats()
         ledger = LedgerReader(service, before)
         gauges = [_gauge(before, plan.round_index)] if before else []
-        report = _apply_load(service, plan, folder, _Watchers(gauges=gauges, ledger=ledger, watch=watch))
+        reports = _apply_load(service, plan, folder, _Watchers(gauges=gauges, ledger=ledger, watch=watch))
         after = service.stats()
     if after:
         gauges.append(_gauge(after, plan.round_index))
     rows, batch_rows = ledger.finish()
     batches = batch_table(batch_rows, plan.round_index)
-    requests = request_table(read_samples(folder / "load.samples"), rows, batches, plan.round_index)
-    return Round(
-        requests=requests,
-        batches=batches,
-        recordings=recordings,
-        phase={"index": plan.round_index, "started_ns": report["started_ns"], "ended_ns": report["ended_ns"]},
-        gauges=gauges,
-        counters=_counters(before, after, ledger.lost, rows, plan.round_index),
-        generator_report={"round": plan.round_index, **report},
-        notes=notes + [note for recording in recordings for note in _remarks(recording)],
-    )
+    counters = _counters(before, after, ledger.lost, rows, plan.round_index)
+    notes += [note for recording in recordings for note in _remarks(recording)]
+    rounds = [
+        Round(
+            requests=request_table(read_samples(folder / _samples_name(place)), rows, batches, plan.round_index),
+            batches=batches,
+            recordings=recordings,
+            phase={"index": plan.round_index, "started_ns": report["started_ns"], "ended_ns": report["ended_ns"]},
+            gauges=gauges,
+            counters=counters,
+            generator_report={"round": plan.round_index, **report},
+            notes=notes,
+        )
+        for place, report in enumerate(reports)
+    ]
+    return dataclasses.replace(rounds[0], beside=tuple(rounds[1:]))
 
 
 def _start_collectors(
@@ -152,11 +178,12 @@ class _Watchers:
     watch: Watch | None
 
 
-def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> dict[str, Any]:
-    generator = start(_load_spec(service, plan, folder), folder)
-    began_ns = REAL_CLOCK.now_ns()
-    try:
-        while not generator.wait_briefly(_POLL_S):
+def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> list[dict[str, Any]]:
+    """The report of each generator, in the order of the plan's streams."""
+    with contextlib.ExitStack() as stops:  # every generator that started is stopped, whatever happens
+        generators = [stops.enter_context(start(spec, folder)) for spec in _load_specs(service, plan, folder)]
+        began_ns = REAL_CLOCK.now_ns()
+        while not all(generator.wait_briefly(_POLL_S) for generator in generators):
             service.check_alive()
             stats = service.stats()
             if stats:
@@ -164,36 +191,51 @@ def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers)
                 watchers.ledger.read_if_due(stats)
             elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
             progress = Progress(
-                elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=folder / "load.samples", stats=stats
+                elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=generators[0].spec.samples, stats=stats
             )
-            if watchers.watch is not None and watchers.watch(progress) and _can_end(progress):
-                generator.stop()
-        return generator.report()
-    finally:
-        generator.stop()
+            if watchers.watch is not None and watchers.watch(progress):
+                _end(generators, elapsed_s)
+        return [generator.report() for generator in generators]
 
 
-def _can_end(progress: Progress) -> bool:
-    """A generator knows how to end in order once it has written something; without any reply, only time tells."""
-    samples = progress.samples
-    return samples.exists() and (samples.stat().st_size > 0 or progress.elapsed_s > _LISTENS_AFTER_S)
+def _end(generators: Sequence[GeneratorProcess], elapsed_s: float) -> None:
+    """End the load early, once all know how to end in order.
+
+    A generator does when it has written something; without any reply, only time tells.
+    """
+    written = [generator.spec.samples for generator in generators]
+    if all(path.exists() and (path.stat().st_size > 0 or elapsed_s > _LISTENS_AFTER_S) for path in written):
+        for generator in generators:
+            generator.stop()
 
 
-def _load_spec(service: Service, plan: Plan, folder: Path) -> LoadSpec:
-    placement = service.placement
+def _load_specs(service: Service, plan: Plan, folder: Path) -> list[LoadSpec]:
+    start_at_ns = REAL_CLOCK.now_ns() + _START_TOGETHER_NS if plan.beside else None
+    return [
+        dataclasses.replace(_load_spec(service, plan, folder, place), start_at_ns=start_at_ns)
+        for place in range(len(plan.streams))
+    ]
+
+
+def _load_spec(service: Service, plan: Plan, folder: Path, place: int) -> LoadSpec:
+    stream, placement = plan.streams[place], service.placement
     return LoadSpec(
         url=service.predict_url,
-        load=plan.load,
+        load=stream.load,
         seconds=plan.load_seconds,
-        seed=plan.load.seed + plan.round_index,
-        payloads=plan.payloads,
-        first_request_id=1 + plan.round_index * _IDS_PER_ROUND,
-        samples=folder / "load.samples",
-        report=folder / "load.report.json",
+        seed=stream.load.seed + plan.round_index + place * _SEEDS_PER_STREAM,
+        payloads=stream.payloads,
+        first_request_id=1 + plan.round_index * _IDS_PER_ROUND + place * _IDS_PER_STREAM,
+        samples=folder / _samples_name(place),
+        report=folder / f"load{place or ''}.report.json",
         cpus=placement.generator_cpus,
         nice=placement.generator_nice,
-        allow_remote=plan.load.allow_remote,
+        allow_remote=stream.load.allow_remote,
     )
+
+
+def _samples_name(place: int) -> str:
+    return f"load{place or ''}.samples"
 
 
 def _gauge(stats: dict[str, Any], round_index: int) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.archive.folder import verify_run
 from perfkit.measuring.archive.format import TABLES
 from perfkit.measuring.collectors.collector import Recording, SeriesRow
-from perfkit.measuring.experiment import instruments, measure, open_run, series_table
-from perfkit.measuring.load.loops import ClosedLoop
+from perfkit.measuring.experiment import instruments, measure, measure_together, open_run, series_table
+from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
+from perfkit.measuring.load.retries import Retries
 from perfkit.measuring.service import attach, launch
 from perfkit.records import INSTANTS, STAGE_ENDS, STAGES
 
@@ -227,3 +228,41 @@ def test_series_of_all_collectors_are_one_table_also_when_there_are_none():
 def test_no_time_to_measure_is_refused(server, tmp_path):
     with pytest.raises(ConfigError, match="seconds is 0; it takes a number above 0"):
         measure(server, LOAD, 0, tmp_path)
+
+
+def failed_checks(run):
+    return {check["name"] for check in run.point["checks"] if check["passed"] is False} - MACHINES_FAULT
+
+
+def test_loads_at_the_same_time_are_a_run_each_with_their_own_requests_and_in_the_same_seconds(server, tmp_path):
+    loads = {"solo": ClosedLoop(), "flood": OpenLoop(rate_rps=200, arrivals="constant")}
+    runs = measure_together(server, loads, 0.3, tmp_path)
+    assert list(runs) == ["solo", "flood"]
+    own = {name: run.table("requests").dropna(subset="scheduled_ns") for name, run in runs.items()}
+    assert not set(own["solo"]["request_id"]) & set(own["flood"]["request_id"])
+    assert len(own["flood"]) == 200 * 0.7 - 1  # one gap in front of the first, load is applied for 0.7 s
+    assert own["flood"]["accepted_ns"].notna().all()
+    assert [failed_checks(run) for run in runs.values()] == [set(), set()]
+    beside = runs["solo"].stored.manifest.further["beside"]
+    assert [load["rate_rps"] for load in beside] == [200.0]
+    assert abs(own["solo"]["scheduled_ns"].min() - own["flood"]["scheduled_ns"].min()) < 0.3e9
+
+
+def test_no_load_at_all_is_refused(server):
+    with pytest.raises(ConfigError, match=r"^measure_together got no loads; give at least one, by name$"):
+        measure_together(server, {})
+
+
+def test_requests_that_were_sent_again_are_one_row_each_and_pass_every_self_test(tmp_path):
+    retries = Retries(max_attempts=20, base_s=0.001, cap_s=0.01, budget_ratio=None)
+    with launch(model="simulated:s003-threads", workers=1, queue={"depth": 1}) as service:
+        run = measure(service, ClosedLoop(concurrency=6, retries=retries, reply_timeout_s=5.0), 1.0, tmp_path)
+    requests = run.table("requests")
+    own = requests.dropna(subset="scheduled_ns")
+    assert own["request_id"].is_unique
+    assert own["attempts"].max() > 1
+    assert failed_checks(run) == set()
+    (report,) = run.stored.manifest.generator_reports
+    alone = requests[requests["scheduled_ns"].isna()]
+    assert (alone["end_state"] == "rejected").sum() == report["retries"]["errors"]["http_503"] > 0
+    assert set(alone["request_id"]) <= set(own["request_id"])

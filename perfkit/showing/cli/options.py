@@ -92,6 +92,21 @@ def read_load(options: argparse.Namespace) -> Load:
     return ClosedLoop(concurrency=8 if options.concurrency is None else options.concurrency, **further)
 
 
+def read_beside(texts: Sequence[str], first: Load) -> dict[str, Load]:
+    """--beside texts as further loads, by their texts; they share the first one's payloads unless they name others."""
+    loads: dict[str, Load] = {}
+    for text in texts:
+        pairs = read_pairs(text.split(","), "--beside")
+        kind = OpenLoop if "rate_rps" in pairs else ClosedLoop
+        load = kind(payloads=first.payloads, seed=first.seed, allow_remote=first.allow_remote)
+        names = {name: find_field(LOAD + name.removeprefix(LOAD), load) for name in pairs}
+        changes = {full.removeprefix(LOAD): parse_value(full, pairs[name], load) for name, full in names.items()}
+        if text in loads:
+            raise ConfigError(f"--beside {text} is given twice; let the second differ, in its seed for example")
+        loads[text] = fields.replace(load, changes)
+    return loads
+
+
 def read_settings(options: argparse.Namespace, load: Load) -> tuple[ServerSettings, Load]:
     """Server settings and load after --model, --settings and --set; raises ConfigError."""
     server, client = split_changes(options.changes, load)

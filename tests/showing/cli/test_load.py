@@ -35,3 +35,20 @@ def test_a_load_that_nobody_answers_is_void_and_exits_with_3(perfkit, noop_serve
     ended = perfkit("load", f"{noop_server.url}/wrong/path", "--payloads", bodies, *QUICK, "--json")
     assert (ended.code, ended.document["grade"]) == (3, "void")
     assert list(ended.document["errors"]) == ["http_404"]
+
+
+def test_a_load_beside_another_is_measured_at_the_same_time_and_told_apart(perfkit, noop_server, bodies):
+    flood = "rate_rps=100,arrivals=constant,lane=offline"
+    words = ("load", noop_server.url, "--payloads", bodies, "--concurrency", "1", "--set", "lane=online")
+    ended = perfkit(*words, "--beside", flood, *QUICK, "--json")
+    first, (second,) = ended.document, ended.document["beside"]
+    assert (ended.code in (0, 3), ended.err) == (True, "")
+    assert (first["load"]["loop"], first["load"]["lane"]) == ("closed", "online")
+    assert (second["load"]["loop"], second["load"]["rate_rps"], second["load"]["lane"]) == ("open", 100.0, "offline")
+    assert second["load"]["payloads"] == str(bodies)
+    assert open_run(Path(first["folder"])).folder != open_run(Path(second["folder"])).folder
+
+
+def test_a_load_beside_another_that_cannot_be_read_is_refused_in_one_line(perfkit, noop_server, bodies):
+    ended = perfkit("load", noop_server.url, "--payloads", bodies, "--beside", "speed=3", *QUICK)
+    assert (ended.code, ended.line.startswith("perfkit: unknown setting load.speed; known")) == (2, True)

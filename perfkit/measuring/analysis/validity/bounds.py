@@ -47,9 +47,9 @@ def demand_s(run: RunData, measured: Measured) -> float | None:
 def check_throughput_bound(run: RunData, measured: Measured) -> Check:
     """X (D + Z) / N is at most 1: no user is served faster than the work takes."""
     name = "throughput bound"
-    demand = demand_s(run, measured)
+    demand = None if run.loads_beside else demand_s(run, measured)
     if run.users is None or demand is None or measured.throughput_rps is None:
-        return not_judged(name, 1 + TOLERANCE, ORIGIN, "needs a closed loop and the server's ledger")
+        return not_judged(name, 1 + TOLERANCE, ORIGIN, "needs a closed loop, alone, and the server's ledger")
     ratio = measured.throughput_rps * (demand + run.think_s) / run.users
     rate, work = units.format_rate(measured.throughput_rps), units.format_duration(demand)
     text = f"{rate} from {run.users} users, each reply {work} of work"
