@@ -19,6 +19,8 @@ from perfkit.fields import Checked, field, nested
 
 PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
+CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic")
+ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
 QUEUE_POLICIES = ("reject", "block", "caller_runs", "drop_oldest", "discard", "shed")
@@ -30,6 +32,32 @@ class StageSettings(Checked):
 
     placement: str = field("inline", "inline = on the model worker; threads = a pool of its own", choices=PLACEMENTS)
     threads: int = field(1, "threads of the pool (placement = threads)", low=1, high=256)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencySettings(Checked):
+    """Which threads serve the queue."""
+
+    model: str = field(
+        "pool",
+        "pool = a fixed number of workers; serial = one thread, one request at a time; thread_per_request = a new "
+        "thread for each, queue.depth at most; elastic = core to max threads by Java's rule",
+        choices=CONCURRENCY_MODELS,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticSettings(Checked):
+    """Bounds of the elastic model; its queue holds queue.depth, and only when that is full it grows past core."""
+
+    core: int = field(2, "threads that stay (concurrency.model = elastic)", low=0, high=1024)
+    max: int = field(8, "most threads; one above core starts only when the queue is full", low=1, high=4096)
+    keep_alive_s: float = field(60.0, "a thread above core ends after so long without work", low=0.0, high=86_400.0)
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        if self.max < self.core:
+            raise ConfigError(f"elastic.max is {self.max} with elastic.core = {self.core}; give core or more")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +76,7 @@ class QueueSettings(Checked):
 
     depth: int | None = field(
         256,
-        "most requests admitted and not yet in a batch; one more meets the policy; none = no bound",
+        "most requests admitted and not yet in a batch (thread_per_request: not yet answered); one more meets the policy; none = no bound",
         low=1,
         high=1_000_000,
     )
@@ -156,10 +184,12 @@ class ServerSettings(Checked):
         "staged = pools with a batcher between them; carry = one worker carries one request through",
         choices=TOPOLOGIES,
     )
-    workers: int = field(1, "model worker threads", low=1, high=1024)
+    workers: int = field(1, "model worker threads (concurrency.model = pool)", low=1, high=1024)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     seed: int = field(0, "seed of everything random in the server and the simulated device", live=False, low=0)
     check_outputs: bool = field(False, "a request whose output holds a NaN fails, its batch mates do not")
+    concurrency: ConcurrencySettings = nested(ConcurrencySettings)
+    elastic: ElasticSettings = nested(ElasticSettings)
     preprocess: StageSettings = nested(StageSettings)
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)
@@ -186,6 +216,28 @@ class ServerSettings(Checked):
         if self.topology == "carry" and "threads" in (self.preprocess.placement, self.postprocess.placement):
             raise ConfigError(
                 "placement is threads with topology = carry; carry runs every stage inline (use topology = staged)"
+            )
+        _check_concurrency(self)
+
+
+def _check_concurrency(settings: ServerSettings) -> None:
+    """Refuse what the concurrency model cannot do; raises ConfigError."""
+    model = settings.concurrency.model
+    where = f"with concurrency.model = {model}"
+    if model == "serial" and settings.workers != 1:
+        raise ConfigError(f"workers is {settings.workers} {where}; serial is one thread (set workers = 1, or pool)")
+    if model in ONE_AT_A_TIME and settings.batch.max_size != 1:
+        raise ConfigError(
+            f"batch.max_size is {settings.batch.max_size} {where}; its threads serve one request at a time "
+            "(set batch.max_size = 1, or use pool or elastic to batch)"
+        )
+    stages = {"preprocess": settings.preprocess, "postprocess": settings.postprocess}
+    inline = ("preprocess",) if model == "elastic" else tuple(stages) if model in ONE_AT_A_TIME else ()
+    for stage in inline:
+        if stages[stage].placement != "inline":
+            raise ConfigError(
+                f"{stage}.placement is {stages[stage].placement} {where}; a thread of its crew does that stage itself "
+                f"(set {stage}.placement = inline, or use pool)"
             )
 
 

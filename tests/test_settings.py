@@ -14,6 +14,8 @@ from perfkit.settings import (
     QUEUE_POLICIES,
     BatchSettings,
     BreakerSettings,
+    ConcurrencySettings,
+    ElasticSettings,
     HttpSettings,
     LedgerSettings,
     LimitSettings,
@@ -49,6 +51,7 @@ SETTINGS = st.builds(
         target_s=st.floats(0.001, 60),
     ),
     breaker=st.builds(BreakerSettings, enabled=st.booleans(), failure_ratio=st.floats(0.001, 1)),
+    elastic=st.builds(ElasticSettings, core=st.integers(0, 8), max=st.integers(8, 4096), keep_alive_s=st.floats(0, 60)),
     http=st.builds(HttpSettings, keep_alive_s=st.floats(0.1, 3600), server_timing=st.booleans()),
     ledger=st.builds(LedgerSettings, stamps=st.booleans(), capacity=st.integers(1024, 1 << 22)),
 )
@@ -91,6 +94,28 @@ def test_one_worker_that_carries_a_request_through_neither_batches_nor_hands_ove
 def test_a_breaker_must_be_able_to_remember_as_many_as_it_waits_for():
     with pytest.raises(ConfigError, match=r"^breaker.least is 10 and breaker.window 5; so many are never remembered"):
         BreakerSettings(window=5)
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "message"),
+    [
+        ("serial", {"workers": 2}, "workers is 2 with concurrency.model = serial; serial is one thread"),
+        ("serial", {"batch": BatchSettings(max_size=4)}, "batch.max_size is 4 with concurrency.model = serial; its"),
+        ("thread_per_request", {"batch": BatchSettings(max_size=2)}, "batch.max_size is 2 with concurrency.model = th"),
+        ("serial", {"preprocess": StageSettings(placement="threads")}, "preprocess.placement is threads with concurr"),
+        ("thread_per_request", {"postprocess": StageSettings(placement="threads")}, "postprocess.placement is threads"),
+        ("elastic", {"preprocess": StageSettings(placement="threads")}, "preprocess.placement is threads with concur"),
+    ],
+)
+def test_what_a_concurrency_model_cannot_do_is_refused_with_what_to_do(model, values, message):
+    with pytest.raises(ConfigError, match=f"^{message}") as refusal:
+        ServerSettings(concurrency=ConcurrencySettings(model=model), **values)
+    assert "(set " in str(refusal.value)
+
+
+def test_an_elastic_pool_cannot_have_a_core_beyond_its_maximum():
+    with pytest.raises(ConfigError, match=r"^elastic.max is 8 with elastic.core = 9; give core or more$"):
+        ElasticSettings(core=9)
 
 
 def test_a_settings_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):

@@ -10,10 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from perfkit.serving.instrument import columns as c
-from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.worker import Bench, Worker
+from perfkit.serving.server.station import Bench, Station
 
 _NAME = "caller"
 
@@ -23,20 +22,18 @@ class Caller:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = dataclasses.replace(bench, preprocesses_inline=True, postprocess_pool=None)
-        self._worker = Worker(_NAME, self._bench)
 
     def run(self, jobs: Sequence[Job], max_size: int) -> None:
         """Run the jobs in batches of at most `max_size`; all have ended afterwards and are in the outbox."""
         bench = self._bench
         # Opened each time: a lane belongs to a thread, and this one outlives every setting.
-        lane = bench.device.open_lane(worker=_NAME, intra_op_threads=bench.intra_op_threads)
+        station = Station(_NAME, bench)
         try:
-            runner = BatchRunner(bench, lane)
             for first in range(0, len(jobs), max_size):
                 batch = list(jobs[first : first + max_size])
                 now_ns = bench.requests.now_ns()
                 for job in batch:
                     bench.requests.cells[job.row + c.PREPROCESS_QUEUED] = now_ns
-                self._worker.serve(runner, Taken(batch, now_ns, now_ns, now_ns))
+                station.serve(Taken(batch, now_ns, now_ns, now_ns))
         finally:
-            lane.close()
+            station.close()

@@ -16,7 +16,7 @@ from perfkit.records import EndState
 from perfkit.serving.scheduling.decisions import CallerRuns, Displaced, Parked, Rejected, Send, WaitUntil
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.outbox import Exit
 from perfkit.serving.server.rejections import REJECTIONS
 
 
@@ -40,7 +40,7 @@ class Dispatcher:
         self,
         scheduler: Scheduler[Job],
         clock: Clock,
-        outbox: Outbox,
+        outbox: Exit,
         forward: Callable[[Job], bool] = lambda job: False,
     ) -> None:
         self._scheduler = scheduler
@@ -66,6 +66,16 @@ class Dispatcher:
     def admitted(self) -> int:
         """Jobs admitted and not yet in a worker's hands."""
         return self._scheduler.admitted
+
+    @property
+    def room(self) -> int:
+        """Jobs that may still be admitted before the queue is full."""
+        return self._scheduler.room
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is admitted."""
+        return self._is_closed
 
     def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
         """Ask for admission of the jobs of one request, all or none; who must leave for them is told so."""
@@ -94,6 +104,12 @@ class Dispatcher:
             self._scheduler.withdraw(count)
             self._let_in()
 
+    def finish(self, count: int) -> None:
+        """Admitted jobs were served without ever being queued."""
+        with self._lock:
+            self._scheduler.finish(count, self._clock.now_ns())
+            self._let_in()
+
     def put(self, job: Job) -> None:
         """An admitted job is ready for a worker."""
         with self._lock:
@@ -106,10 +122,14 @@ class Dispatcher:
             self._let_in()
             return was_here
 
-    def take(self, seat: threading.Condition) -> Taken | None:
-        """Block the worker until it has a batch; None when the dispatcher is closed and empty."""
+    def take(self, seat: threading.Condition, patience_ns: int | None = None) -> Taken | None:
+        """Block the worker until it has a batch; None when the dispatcher is closed and empty.
+
+        With a patience also None when there was nothing for the worker for so long.
+        """
         with self._lock:
             free_ns = self._clock.now_ns()
+            until_ns = None if patience_ns is None else free_ns + patience_ns
             while True:
                 now_ns = self._clock.now_ns()
                 decision = self._scheduler.decide(now_ns)
@@ -121,12 +141,14 @@ class Dispatcher:
                     return Taken(decision.batch, free_ns, decision.due_ns, now_ns)
                 if has_news:
                     continue
-                if isinstance(decision, WaitUntil):
+                if isinstance(decision, WaitUntil) and self._leader is None:
                     self._lead(seat, decision.until_ns)
-                elif self._is_closed:
+                elif (until_ns is not None and now_ns >= until_ns) or (
+                    self._is_closed and not isinstance(decision, WaitUntil)
+                ):
                     return None
                 else:
-                    self._park(seat)
+                    self._park(seat, until_ns)
 
     def drain(self) -> None:
         """Admit nothing more; who waits at the door comes in."""
@@ -166,17 +188,14 @@ class Dispatcher:
             self._parked.pop().notify()
 
     def _lead(self, seat: threading.Condition, until_ns: int) -> None:
-        if self._leader is not None:
-            self._park(seat)
-            return
         self._leader = seat
         self._clock.wait(seat, until_ns)
         self._leader = None
 
-    def _park(self, seat: threading.Condition) -> None:
+    def _park(self, seat: threading.Condition, until_ns: int | None) -> None:
         self._parked.append(seat)
-        self._clock.wait(seat, None)
-        if seat in self._parked:  # woken by close, not by _wake_one
+        self._clock.wait(seat, until_ns)
+        if seat in self._parked:  # out of patience, or woken by close: not by _wake_one
             self._parked.remove(seat)
 
     def _reject(self, jobs: Sequence[Job], reason: str, retry_after_s: float) -> None:

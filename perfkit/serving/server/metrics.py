@@ -55,7 +55,7 @@ class _ServiceCollector(Collector):
             "perfkit_requests_in_flight": ("Requests accepted and not yet answered.", stats["gauge"]["in_flight"]),
             "perfkit_requests_admitted": ("Requests admitted and not yet in a batch.", stats["admitted"]),
             "perfkit_queue_depth": ("Requests that wait for a model worker.", stats["queued"]),
-            "perfkit_workers": ("Model worker threads.", settings.workers),
+            "perfkit_workers": ("Model worker threads.", stats["crew"]["current"]),
             "perfkit_batch_max_size": ("Most requests in one call of the model.", settings.batch.max_size),
             "perfkit_ready": ("1 when requests are taken.", int(stats["is_ready"])),
             "perfkit_simulated": ("1 when the device is simulated.", int(stats["simulated"])),

@@ -6,11 +6,33 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.serving.server.job import Job
 
 _log = logging.getLogger("perfkit.server")
+
+
+class Exit(Protocol):
+    """Where finished jobs leave, seen from the thread that has finished them."""
+
+    def put(self, jobs: Iterable[Job]) -> None:
+        """Hand jobs over; any thread may."""
+
+
+class Counted:
+    """An exit that tells how many jobs leave, before they do."""
+
+    def __init__(self, exits: Exit, tell: Callable[[int], None]) -> None:
+        self._exits = exits
+        self._tell = tell
+
+    def put(self, jobs: Iterable[Job]) -> None:
+        """Tell, then hand over."""
+        leaving = list(jobs)
+        self._tell(len(leaving))
+        self._exits.put(leaving)
 
 
 class Outbox:

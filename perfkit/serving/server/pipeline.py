@@ -24,6 +24,8 @@ from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import CallerRuns, Limits, Rejected
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.caller import Caller
+from perfkit.serving.server.crews.crew import Headcount
+from perfkit.serving.server.crews.staffing import staff
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
@@ -32,7 +34,7 @@ from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import describe, postprocess, preprocess
-from perfkit.serving.server.worker import Bench, Worker
+from perfkit.serving.server.station import Bench
 from perfkit.settings import LedgerSettings, ServerSettings
 
 
@@ -75,7 +77,8 @@ class Pipeline:
         self._door_timer: TimerHandle | None = None  # that look
         bench = self._bench()
         self._caller = Caller(bench)
-        self._workers = [Worker(f"model-{index}", bench) for index in range(settings.workers)]
+        self._crew = staff(settings, bench)
+        self._put = self._crew.put
 
     @property
     def queued(self) -> int:
@@ -92,24 +95,26 @@ class Pipeline:
         for pool in (self._before, self._after):
             if pool is not None:
                 pool.start()
-        for worker in self._workers:
-            worker.start()
         try:
-            self.effective_threads = tuple(worker.ready.result() for worker in self._workers)
+            self.effective_threads = self._crew.start()
         except BaseException as error:  # a model may even call sys.exit()
             self.close()
             raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {describe(error)}") from error
+
+    def headcount(self) -> Headcount:
+        """Model worker threads: now, at most so far, and started in all."""
+        return self._crew.headcount()
 
     def enter(self, jobs: Sequence[Job]) -> Rejected | None:
         """The jobs of one request come in, all or none. None = they are on their way, at the door, or have been run.
 
         Only for the event loop's thread.
         """
-        admission = self._dispatcher.admit(jobs)
+        admission = self._crew.admit(jobs)
         if admission is None:
             for job in jobs:
                 if not self._forward(job):
-                    self._dispatcher.put(job)
+                    self._put(job)
             return None
         if isinstance(admission, Rejected):
             return admission
@@ -133,9 +138,7 @@ class Pipeline:
         self._dispatcher.drain()
         if self._before is not None:
             self._before.close()
-        self._dispatcher.close()
-        for worker in self._workers:
-            worker.join()
+        self._crew.close()
         if self._after is not None:
             self._after.close()
 
@@ -144,7 +147,7 @@ class Pipeline:
         requests = self._plant.books.requests
         requests.cells[job.row + c.PREPROCESS_QUEUED] = requests.now_ns()
         if self._before is None:
-            return False
+            return self._crew.takes(job)
         self._before.put(job)
         return True
 
@@ -184,7 +187,7 @@ class Pipeline:
     def _preprocess(self, job: Job) -> None:
         requests = self._plant.books.requests
         if preprocess(self._plant.model, requests, job, CpuLap(requests.cpu_ns)):
-            self._dispatcher.put(job)
+            self._put(job)
         else:
             self._dispatcher.withdraw()
             self._plant.outbox.put([job])

@@ -7,6 +7,7 @@ of its own so that health, stats and rejects are answered meanwhile.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 import random
 import threading
@@ -154,6 +155,7 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
+            "crew": {"model": self.settings.concurrency.model, **dataclasses.asdict(self.pipeline.headcount())},
             "counters": {"accepted": self.accepted, **ended},
             "rejects": dict(self.rejects),
             "http_errors": self.front.errors if self.front is not None else 0,

@@ -1,44 +1,11 @@
-"""What does a model worker do? Take a batch, carry it through, hand the answers on; nothing else."""
+"""What does a model worker's thread do? Take a batch, serve it at its station; until there is nothing more to take."""
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from concurrent.futures import Future
-from typing import Any
 
-from perfkit.records import EndState
-from perfkit.serving.devices.device import Device
-from perfkit.serving.instrument import columns as c
-from perfkit.serving.instrument.cpulap import CpuLap
-from perfkit.serving.instrument.ledger import Ledger
-from perfkit.serving.server.batch_run import BatchIds, BatchRunner
-from perfkit.serving.server.dispatcher import Dispatcher, Taken
-from perfkit.serving.server.job import Job
-from perfkit.serving.server.model import Model
-from perfkit.serving.server.outbox import Outbox
-from perfkit.serving.server.pool import Pool
-from perfkit.serving.server.room import Room
-from perfkit.serving.server.stages import postprocess, preprocess
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """What all workers of a pipeline share."""
-
-    model: Model
-    device: Device
-    dispatcher: Dispatcher
-    outbox: Outbox
-    requests: Ledger
-    batches: Ledger
-    batch_ids: BatchIds
-    room: Room
-    checks_outputs: bool
-    postprocess_pool: Pool[tuple[Job, Any]] | None
-    preprocesses_inline: bool
-    intra_op_threads: int
-    warm_up_sizes: tuple[int, ...]
+from perfkit.serving.server.station import Bench, Station
 
 
 class Worker:
@@ -57,70 +24,27 @@ class Worker:
         """Wait until the worker has left; close the dispatcher first."""
         self._thread.join()
 
-    def serve(self, runner: BatchRunner, taken: Taken) -> None:
-        """Carry a batch through every stage that a worker does; its jobs end here or in the postprocess pool."""
-        cpu = CpuLap(self._bench.requests.cpu_ns)
-        jobs = self._join(taken, cpu)
-        answered = runner.run(jobs, taken, cpu) if jobs else []
-        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
-        if ended_early:
-            self._bench.outbox.put(ended_early)
-        self._hand_on(answered, cpu)
-
     def _live(self) -> None:
-        bench = self._bench
-        lane = None
-        try:
-            lane = bench.device.open_lane(worker=self._thread.name, intra_op_threads=bench.intra_op_threads)
-            self._warm_up(lane)
-            effective_threads = lane.effective_threads()
-        except BaseException as error:  # reaches the owner through `ready`
-            if lane is not None:
-                lane.close()
-            self.ready.set_exception(error)
+        station = open_warm(self._thread.name, self._bench, self.ready)
+        if station is None:
             return
-        self.ready.set_result(effective_threads)
-        runner = BatchRunner(bench, lane)
-        seat = bench.dispatcher.new_seat()
-        while (taken := bench.dispatcher.take(seat)) is not None:
-            self.serve(runner, taken)
-        lane.close()
+        take, seat = self._bench.dispatcher.take, self._bench.dispatcher.new_seat()
+        while (taken := take(seat)) is not None:
+            station.serve(taken)
+        station.close()
 
-    def _warm_up(self, lane: Any) -> None:
-        model = self._bench.model
-        example = model.example() if self._bench.warm_up_sizes else None
-        if example is None:
-            return
-        for size in self._bench.warm_up_sizes:
-            items = [model.preprocess(example) for _ in range(size)]
-            outputs, _ = lane.run(model.predict, model.collate(items))
-            model.postprocess(model.split(outputs, size)[0])
 
-    def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
-        """The jobs that join the batch, each stamped with when it did; those that ended in preprocess are left out."""
-        bench = self._bench
-        joined: list[Job] = []
-        for job in taken.jobs:
-            if bench.preprocesses_inline:
-                if not preprocess(bench.model, bench.requests, job, cpu):
-                    continue
-                job.queued_ns = bench.requests.now_ns()
-            cells = bench.requests.cells
-            cells[job.row + c.MODEL_QUEUED] = job.queued_ns
-            cells[job.row + c.BATCH_JOINED] = max(job.queued_ns, taken.free_ns)
-            joined.append(job)
-        return joined
-
-    def _hand_on(self, answered: list[tuple[Job, Any]], cpu: CpuLap) -> None:
-        bench = self._bench
-        if bench.postprocess_pool is not None:
-            for pair in answered:
-                bench.requests.cells[pair[0].row + c.POSTPROCESS_QUEUED] = bench.requests.now_ns()
-                bench.postprocess_pool.put(pair)
-            return
-        for number, (job, output) in enumerate(answered):
-            if number:
-                cpu.restart()  # the answer before was serialised meanwhile
-            postprocess(bench.model, bench.requests, job, output, cpu)
-        if answered:
-            bench.outbox.put([job for job, _ in answered])
+def open_warm(name: str, bench: Bench, ready: Future[int]) -> Station | None:
+    """A warm station for the calling thread; None when it cannot be had. `ready` tells the owner either way."""
+    station = None
+    try:
+        station = Station(name, bench)
+        station.warm_up()
+        effective_threads = station.effective_threads
+    except BaseException as error:  # a model may even call sys.exit(); it reaches the owner through `ready`
+        if station is not None:
+            station.close()
+        ready.set_exception(error)
+        return None
+    ready.set_result(effective_threads)
+    return station

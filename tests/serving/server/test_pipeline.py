@@ -53,11 +53,20 @@ def our_threads():
 PLACES = {"preprocess.placement": "threads", "postprocess.placement": "threads", "preprocess.threads": 3}
 
 
+MODELS = [
+    {"concurrency.model": "serial", "workers": 1},
+    {"concurrency.model": "thread_per_request"},
+    {"concurrency.model": "elastic"},
+    {"concurrency.model": "elastic", "elastic.core": 0, "elastic.keep_alive_s": 0.0, "batch.max_size": 4},
+    {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 50, "queue.depth": 2},
+]
+
+
 @pytest.mark.parametrize(
-    "changes", [{}, {"batch.max_size": 4, "batch.max_delay_s": 60.0}, PLACES, {"topology": "carry"}]
+    "changes", [{}, {"batch.max_size": 4, "batch.max_delay_s": 60.0}, PLACES, {"topology": "carry"}, *MODELS]
 )
 def test_closing_finishes_what_was_submitted_and_ends_every_thread(pipeline_of, finished, changes):
-    pipeline, books = pipeline_of(Doubling(), workers=3, **changes)
+    pipeline, books = pipeline_of(Doubling(), **({"workers": 3} | changes))
     pipeline.start()
     jobs = [submit(pipeline, books, number) for number in range(50)]
     pipeline.close()

@@ -13,7 +13,11 @@ PLANS = [
     {"batch.max_size": 4, "batch.max_delay_s": 0.001},
     {"preprocess.placement": "threads", "postprocess.placement": "threads", "preprocess.threads": 2},
     {"preprocess.placement": "inline", "postprocess.placement": "inline", "batch.max_size": 1, "topology": "carry"},
-    {"topology": "staged", "workers": 1, "queue.depth": 64},
+    {"topology": "staged", "workers": 1, "concurrency.model": "serial"},
+    {"concurrency.model": "thread_per_request"},
+    {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 6, "elastic.keep_alive_s": 0.0},
+    {"elastic.core": 0, "queue.depth": 4, "batch.max_size": 2},
+    {"concurrency.model": "pool", "batch.max_size": 1, "queue.depth": 64},
 ]
 
 

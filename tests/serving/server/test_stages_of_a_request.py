@@ -8,6 +8,7 @@ else takes any.
 from __future__ import annotations
 
 import itertools
+import threading
 from types import SimpleNamespace
 
 import orjson
@@ -26,7 +27,6 @@ from perfkit.serving.devices.cpu import CpuEvent
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns
 from perfkit.serving.instrument.gauge import InFlightGauge
-from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
@@ -34,6 +34,7 @@ from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.plain import PlainCall
 from perfkit.serving.server.predict import Prediction
+from perfkit.serving.server.station import Station
 from perfkit.settings import BatchSettings, LedgerSettings, ServerSettings, StageSettings
 
 MS = 1_000_000
@@ -186,6 +187,26 @@ class Held:
         self._apply(self.works.pop())
 
 
+class HeldThread:
+    """A thread of a crew that does its work when the test takes it up."""
+
+    made = ()
+
+    def __init__(self, target, args=(), **_):
+        self.ident = None
+        self._work = (target, args)
+
+    def start(self):
+        HeldThread.made = [self]
+
+    def take_up(self):
+        target, args = self._work
+        target(*args)
+
+
+HELD = {"Thread": HeldThread}
+
+
 class TakingClient:
     """A connection whose client is there."""
 
@@ -205,11 +226,25 @@ POOLED = ServerSettings(
     ledger=LedgerSettings(capacity=1024),
 )
 INLINE = ServerSettings(model="noop", ledger=LedgerSettings(capacity=1024))
+PER_REQUEST = fields.replace(INLINE, {"concurrency.model": "thread_per_request"})
+ELASTIC = fields.replace(INLINE, {"concurrency.model": "elastic"})
 CARRY = ServerSettings(model="noop", topology="carry", ledger=LedgerSettings(capacity=1024))
+SETTINGS = {
+    "pooled": POOLED,
+    "inline": INLINE,
+    "carry": CARRY,
+    "serial": fields.replace(INLINE, {"concurrency.model": "serial"}),
+    "thread_per_request": PER_REQUEST,
+    "elastic, own thread": ELASTIC,
+    "elastic, queued": fields.replace(ELASTIC, {"elastic.core": 0}),
+}
 # A worker that does everything itself queues and gathers nothing after preprocess; the wait for the busy worker lies
-# before it, and is shown as what it is.
-ABSENT = {"pooled": (), "inline": ("queue_wait", "batch_wait"), "carry": ("queue_wait", "batch_wait")}
-SHOWN_AS = {"pooled": {}, "inline": {"preprocess_wait": "queue_wait"}, "carry": {"preprocess_wait": "queue_wait"}}
+# before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread.
+OWN_THREAD = ("thread_per_request", "elastic, own thread")
+ABSENT = {kind: () if kind == "pooled" else ("queue_wait", "batch_wait") for kind in SETTINGS}
+SHOWN_AS = {
+    kind: {} if kind == "pooled" or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS
+}
 
 
 class Laboratory:
@@ -221,6 +256,8 @@ class Laboratory:
         self.is_pooled = settings.preprocess.placement == "threads"
         monkeypatch.setattr("perfkit.serving.server.pipeline.Pool", Held)
         monkeypatch.setattr("perfkit.serving.server.job.orjson", self)
+        monkeypatch.setattr("perfkit.serving.server.crews.roster.threading", SimpleNamespace(**vars(threading) | HELD))
+        HeldThread.made = ()
         window_ns = durations["queue_wait"] + durations["batch_wait"]
         if self.is_pooled:
             settings = fields.replace(settings, {"batch.max_delay_s": window_ns / 1e9})
@@ -231,8 +268,7 @@ class Laboratory:
         device, model = ScriptedDevice(script), ScriptedModel(script, splits_slowly=not self.is_pooled)
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = Pipeline(settings, plant)
-        lane = device.open_lane("model-0", 1)
-        self.runner = BatchRunner(self.pipeline._bench(), lane)
+        self.station = Station("model-0", self.pipeline._bench())
         self.service = SimpleNamespace(
             settings=settings,
             books=self.books,
@@ -289,7 +325,11 @@ class Laboratory:
             pipeline._before.take_up()
             spend("queue_wait")
         dispatcher = pipeline._dispatcher
-        pipeline._workers[0].serve(self.runner, dispatcher.take(dispatcher.new_seat()))
+        if HeldThread.made:
+            dispatcher.close()  # else the thread would stay for more
+            HeldThread.made[0].take_up()
+            return
+        self.station.serve(dispatcher.take(dispatcher.new_seat()))
         if self.is_pooled:
             spend("postprocess_wait")
             pipeline._after.take_up()
@@ -312,9 +352,6 @@ def serve(settings, durations, monkeypatch):
 
 def stage_times_ns(row):
     return {name: round(seconds * 1e9) for name, seconds in stage_table(row).iloc[0].items()}
-
-
-SETTINGS = {"pooled": POOLED, "inline": INLINE, "carry": CARRY}
 
 
 @pytest.mark.parametrize("kind", SETTINGS)

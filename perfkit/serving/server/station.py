@@ -1,0 +1,112 @@
+"""What does a model worker do with a batch? Carry it through, hand the answers on; nothing else.
+
+A station is a lane to the device and what is done at it. Which thread stands there, and for how long,
+is the crew's business.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from perfkit.records import EndState
+from perfkit.serving.devices.device import Device
+from perfkit.serving.devices.lane import Lane
+from perfkit.serving.instrument import columns as c
+from perfkit.serving.instrument.cpulap import CpuLap
+from perfkit.serving.instrument.ledger import Ledger
+from perfkit.serving.server.batch_run import BatchIds, BatchRunner
+from perfkit.serving.server.dispatcher import Dispatcher, Taken
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.model import Model
+from perfkit.serving.server.outbox import Exit
+from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.room import Room
+from perfkit.serving.server.stages import postprocess, preprocess
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all workers of a pipeline share."""
+
+    model: Model
+    device: Device
+    dispatcher: Dispatcher
+    outbox: Exit
+    requests: Ledger
+    batches: Ledger
+    batch_ids: BatchIds
+    room: Room
+    checks_outputs: bool
+    postprocess_pool: Pool[tuple[Job, Any]] | None
+    preprocesses_inline: bool
+    intra_op_threads: int
+    warm_up_sizes: tuple[int, ...]
+
+
+class Station:
+    """One thread's place at the device: made, used and closed by that thread."""
+
+    def __init__(self, name: str, bench: Bench) -> None:
+        self._bench = bench
+        self._lane: Lane = bench.device.open_lane(worker=name, intra_op_threads=bench.intra_op_threads)
+        self._runner = BatchRunner(bench, self._lane)
+
+    @property
+    def effective_threads(self) -> int:
+        """How many threads one call of the model may use here, read back from the library."""
+        return self._lane.effective_threads()
+
+    def warm_up(self) -> None:
+        """Call the model with its own example at the sizes that it will see; raises what the model raises."""
+        model = self._bench.model
+        example = model.example() if self._bench.warm_up_sizes else None
+        if example is None:
+            return
+        for size in self._bench.warm_up_sizes:
+            items = [model.preprocess(example) for _ in range(size)]
+            outputs, _ = self._lane.run(model.predict, model.collate(items))
+            model.postprocess(model.split(outputs, size)[0])
+
+    def serve(self, taken: Taken) -> None:
+        """Carry a batch through; each of its jobs has ended afterwards, or is in the postprocess pool."""
+        cpu = CpuLap(self._bench.requests.cpu_ns)
+        jobs = self._join(taken, cpu)
+        answered = self._runner.run(jobs, taken, cpu) if jobs else []
+        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
+        if ended_early:
+            self._bench.outbox.put(ended_early)
+        self._hand_on(answered, cpu)
+
+    def close(self) -> None:
+        """Give the lane back, on the thread that opened it."""
+        self._lane.close()
+
+    def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
+        """The jobs that join the batch, each stamped with when it did; those that ended in preprocess are left out."""
+        bench = self._bench
+        joined: list[Job] = []
+        for job in taken.jobs:
+            if bench.preprocesses_inline:
+                if not preprocess(bench.model, bench.requests, job, cpu):
+                    continue
+                job.queued_ns = bench.requests.now_ns()
+            cells = bench.requests.cells
+            cells[job.row + c.MODEL_QUEUED] = job.queued_ns
+            cells[job.row + c.BATCH_JOINED] = max(job.queued_ns, taken.free_ns)
+            joined.append(job)
+        return joined
+
+    def _hand_on(self, answered: list[tuple[Job, Any]], cpu: CpuLap) -> None:
+        bench = self._bench
+        if bench.postprocess_pool is not None:
+            for pair in answered:
+                bench.requests.cells[pair[0].row + c.POSTPROCESS_QUEUED] = bench.requests.now_ns()
+                bench.postprocess_pool.put(pair)
+            return
+        for number, (job, output) in enumerate(answered):
+            if number:
+                cpu.restart()  # the answer before was serialised meanwhile
+            postprocess(bench.model, bench.requests, job, output, cpu)
+        if answered:
+            bench.outbox.put([job for job, _ in answered])
