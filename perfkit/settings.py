@@ -76,7 +76,8 @@ class QueueSettings(Checked):
 
     depth: int | None = field(
         256,
-        "most requests admitted and not yet in a batch (thread_per_request: not yet answered); one more meets the policy; none = no bound",
+        "most requests admitted and not yet in a batch (thread_per_request: not yet answered); "
+        "one more meets the policy; none = no bound",
         low=1,
         high=1_000_000,
     )
