@@ -39,6 +39,11 @@ class Ledger:
         self._free = deque(range(0, self.width * capacity, self.width))
         self._order = array("q", [0]) * capacity
 
+    @property
+    def in_use(self) -> int:
+        """Rows that were opened and not closed."""
+        return len(self.cells) // self.width - len(self._free)
+
     def open(self) -> int:
         """Offset of a blank row. The least recently closed one, so that readers have time."""
         if not self._free:  # more requests in flight than rows: admission bounds them, the capacity only what is kept

@@ -100,7 +100,7 @@ class BatchRunner:
             return self._recover(jobs, taken, failure, cpu)
         stamped = self._batches.cells[row : row + self._batches.width]
         self._batches.close(row)
-        if not self._room.is_settled:
+        if jobs and not self._room.is_settled:
             self._room.fitted(len(jobs))
         for job in jobs:
             job.batch_row = stamped
@@ -125,29 +125,29 @@ class BatchRunner:
         clock = self._requests.clock
         return [job for job in jobs if not ((job.is_gone or job.deadline_ns) and job.is_over(clock))]
 
-    def _collate(self, jobs: Sequence[Job]) -> tuple[Sequence[Job], Collated | None]:
+    def _collate(self, jobs: Sequence[Job], row: int) -> tuple[Sequence[Job], Collated | None]:
         """The input for the model, of the jobs that are still wanted when it is ready; None when no job is."""
         while jobs:
             collated = self._model.collate([job.item for job in jobs])
-            wanted = self._wanted(jobs)
+            self._batches.cells[row + c.B_COLLATED] = self._batches.now_ns()
+            wanted = self._wanted(jobs)  # later than the stamp: no deadline that the model sees lies before it
             if len(wanted) == len(jobs):
                 return jobs, collated
             jobs = wanted
+            self._batches.cells[row + c.B_SIZE] = len(jobs)
         return jobs, None
 
     def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> tuple[Sequence[Job], Sequence[Any]]:
-        cells, now_ns = self._batches.cells, self._batches.now_ns
-        jobs, collated = self._collate(jobs)
-        cells[row + c.B_SIZE] = len(jobs)  # fewer than were sealed when some ended meanwhile
+        cells = self._batches.cells
+        jobs, collated = self._collate(jobs, row)
         if collated is None:
             return [], []
         cells[row + c.B_UNITS] = collated.units
         cells[row + c.B_PADDED_UNITS] = collated.padded_units
-        cells[row + c.B_COLLATED] = now_ns()
         self._is_in_device = True
         outputs, instants = self._lane.run(self._predict, collated)
         self._is_in_device = False
-        cells[row + c.B_WOKEN] = now_ns()
+        cells[row + c.B_WOKEN] = self._batches.now_ns()
         cells[row + c.B_CPU] = cpu.lap_ns()
         if self._batches.stamps:
             self._stamp_device(row, instants)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from asyncio import TimerHandle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
@@ -131,6 +131,17 @@ class Pipeline:
             return False
         job.end(EndState.CANCELLED, "client_gone")
         return True
+
+    def expire(self, job: Job) -> bool:
+        """The deadline has passed. True when the job was queued and has ended now; else a thread has it and ends it."""
+        if not self._dispatcher.cancel(job):
+            return False
+        job.expire()
+        return True
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> TimerHandle:
+        """Have the event loop call back at an instant. Only for the loop's thread."""
+        return self._plant.outbox.call_at(at_ns, call)
 
     def close(self) -> None:
         """Admit nothing more, finish what was admitted, end every thread. Blocks."""

@@ -6,6 +6,7 @@ write the answer and close the books on it.
 
 from __future__ import annotations
 
+from asyncio import TimerHandle
 from typing import TYPE_CHECKING, Any
 
 from perfkit.records import EndState
@@ -32,6 +33,7 @@ _STATUS = {
     EndState.REFUSED: 422,
     EndState.FAILED: 500,
 }
+_NS_PER_MS = 1_000_000
 _RETRY_LATER = (EndState.REJECTED, EndState.EXPIRED)
 
 
@@ -39,6 +41,7 @@ class Prediction:
     """One request for a prediction. For the event loop's thread."""
 
     __slots__ = (
+        "_alarm",
         "_arrived_ns",
         "_call",
         "_deadline_ns",
@@ -60,6 +63,7 @@ class Prediction:
         self._pipeline = service.pipeline
         self._granted: Pass | None = None  # of the pipeline's gate, when it has one
         self._deadline_ns = 0
+        self._alarm: TimerHandle | None = None  # rings at the deadline, when there is one
         self._arrived_ns = request.connection.arrived_ns
         self._queued_on_arrival = self._pipeline.queued if service.slow_log is not None else 0
 
@@ -90,6 +94,8 @@ class Prediction:
             self._refuse(EndState.REJECTED, status, rejected.reason, REJECTIONS[rejected.reason])
             return
         self._request.connection.on_gone = self._client_left
+        if self._deadline_ns:
+            self._alarm = self._pipeline.call_at(self._deadline_ns, self._expire)
 
     def job_done(self, job: Job) -> None:
         """One input has ended; the answer leaves with the last."""
@@ -133,8 +139,18 @@ class Prediction:
         self._answer(status)
 
     def _client_left(self) -> None:
-        for job in self._jobs:
+        for job in list(self._jobs):  # the last one to end empties it
             if self._pipeline.cancel(job):
+                self.job_done(job)
+
+    def _expire(self) -> None:
+        """The deadline has come: what still waits ends here, what a thread has ends before its next stage."""
+        now_ns = self._service.clock.now_ns()
+        if now_ns < self._deadline_ns:  # the loop's timers are coarse, and may ring early
+            self._alarm = self._pipeline.call_at(max(self._deadline_ns, now_ns + _NS_PER_MS), self._expire)
+            return
+        for job in list(self._jobs):
+            if self._pipeline.expire(job):
                 self.job_done(job)
 
     def _answer(self, status: int | None = None) -> None:
@@ -174,6 +190,8 @@ class Prediction:
         service.latency.observe(latency_ns)
         if self._granted is not None and self._pipeline.gate is not None:
             self._pipeline.gate.tell(self._granted, max(job.end_state for job in self._jobs))
+        if self._alarm is not None:
+            self._alarm.cancel()
         middleware_ns = answered_ns - self._arrived_ns if status else 0
         for job in self._jobs:
             cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0

@@ -162,6 +162,8 @@ class Service:
             "ledger": {
                 "requests": self.books.requests.closed,
                 "batches": self.books.batches.closed,
+                "open_requests": self.books.requests.in_use,
+                "open_batches": self.books.batches.in_use,
                 "is_stamped": self.books.requests.stamps,
                 "capacity": self.settings.ledger.capacity,
             },

@@ -179,7 +179,14 @@ def test_without_stamps_requests_are_served_and_no_rows_are_kept(dial):
             assert (answer.status, "server-timing" in answer.headers) == (200, False)
         assert (service.ledger("requests", 0).num_rows, service.ledger("batches", 0).num_rows) == (0, 0)
         stats = service.stats()
-        empty = {"requests": 0, "batches": 0, "is_stamped": False, "capacity": 1 << 17}
+        empty = {
+            "requests": 0,
+            "batches": 0,
+            "is_stamped": False,
+            "capacity": 1 << 17,
+            "open_requests": 0,
+            "open_batches": 0,
+        }
         assert (stats["counters"]["ok"], stats["ledger"]) == (5, empty)
 
 
