@@ -58,11 +58,6 @@ class Scheduler(Generic[Item]):
         return len(self._waiting)
 
     @property
-    def room(self) -> int:
-        """Items that may still be admitted before the queue is full."""
-        return 0 if self._door else max(0, self._depth - self._admitted)
-
-    @property
     def is_full_batch(self) -> bool:
         """Whether a whole batch waits."""
         return len(self._waiting) >= self.limits.max_size
@@ -106,10 +101,14 @@ class Scheduler(Generic[Item]):
         """Admitted items that will never be queued: their preprocess failed, or they were cancelled in it."""
         self._admitted -= count
 
-    def finish(self, count: int, now_ns: int) -> None:
+    def room_for(self, items: Sequence[Item]) -> int:
+        """How many items like these may still be admitted before the queue is full."""
+        return 0 if self._door else max(0, self._depth - self._admitted)
+
+    def finish(self, items: Sequence[Item], now_ns: int) -> None:
         """Admitted items that were served without ever being queued."""
-        self._admitted -= count
-        self._rate.left(count, now_ns, self._admitted)
+        self._admitted -= len(items)
+        self._rate.left(len(items), now_ns, self._admitted)
 
     def enqueue(self, item: Item) -> None:
         """An admitted item is ready for a worker; its `queued_ns` is set."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from perfkit.clock import Clock
 from perfkit.records import EndState
@@ -27,6 +27,19 @@ class Taken(NamedTuple):
     free_ns: int
     due_ns: int
     taken_ns: int
+
+
+class Rest(NamedTuple):
+    """Nothing for the worker now: it rests until its seat is notified, or until an instant."""
+
+    until_ns: int | None
+
+
+class Seat(Protocol):
+    """What one worker rests on; each has its own."""
+
+    def notify(self) -> None:
+        """Wake the worker. Called under the dispatcher's lock."""
 
 
 class Dispatcher:
@@ -49,8 +62,8 @@ class Dispatcher:
         self._clock = clock
         self._outbox = outbox
         self._lock = threading.Lock()  # guards the scheduler, _parked, _leader and _is_closed
-        self._parked: list[threading.Condition] = []
-        self._leader: threading.Condition | None = None
+        self._parked: list[Seat] = []
+        self._leader: Seat | None = None
         self._is_closed = False
 
     def new_seat(self) -> threading.Condition:
@@ -66,11 +79,6 @@ class Dispatcher:
     def admitted(self) -> int:
         """Jobs admitted and not yet in a worker's hands."""
         return self._scheduler.admitted
-
-    @property
-    def room(self) -> int:
-        """Jobs that may still be admitted before the queue is full."""
-        return self._scheduler.room
 
     @property
     def is_closed(self) -> bool:
@@ -104,10 +112,14 @@ class Dispatcher:
             self._scheduler.withdraw(count)
             self._let_in()
 
-    def finish(self, count: int) -> None:
+    def room_for(self, jobs: Sequence[Job]) -> int:
+        """How many jobs of this kind may still be admitted before the queue is full."""
+        return self._scheduler.room_for(jobs)
+
+    def finish(self, jobs: Sequence[Job]) -> None:
         """Admitted jobs were served without ever being queued."""
         with self._lock:
-            self._scheduler.finish(count, self._clock.now_ns())
+            self._scheduler.finish(jobs, self._clock.now_ns())
             self._let_in()
 
     def put(self, job: Job) -> None:
@@ -130,25 +142,18 @@ class Dispatcher:
         with self._lock:
             free_ns = self._clock.now_ns()
             until_ns = None if patience_ns is None else free_ns + patience_ns
-            while True:
-                now_ns = self._clock.now_ns()
-                decision = self._scheduler.decide(now_ns)
-                self._report(decision.expired)
-                has_news = self._let_in()
-                if isinstance(decision, Send):
-                    if self._scheduler.queued:
-                        self._wake_one()
-                    return Taken(decision.batch, free_ns, decision.due_ns, now_ns)
-                if has_news:
-                    continue
-                if isinstance(decision, WaitUntil) and self._leader is None:
-                    self._lead(seat, decision.until_ns)
-                elif (until_ns is not None and now_ns >= until_ns) or (
-                    self._is_closed and not isinstance(decision, WaitUntil)
-                ):
-                    return None
-                else:
-                    self._park(seat, until_ns)
+            while isinstance(found := self._look(seat, free_ns, until_ns), Rest):
+                self._clock.wait(seat, found.until_ns)
+                self._rise(seat)
+            return found
+
+    def look(self, seat: Seat, free_ns: int) -> Taken | Rest | None:
+        """As `take`, for a worker that must not block: told to rest, it looks again once its seat has been notified
+        or the instant has come.
+        """
+        with self._lock:
+            self._rise(seat)
+            return self._look(seat, free_ns, None)
 
     def drain(self) -> None:
         """Admit nothing more; who waits at the door comes in."""
@@ -187,15 +192,32 @@ class Dispatcher:
         elif self._parked:
             self._parked.pop().notify()
 
-    def _lead(self, seat: threading.Condition, until_ns: int) -> None:
-        self._leader = seat
-        self._clock.wait(seat, until_ns)
-        self._leader = None
+    def _look(self, seat: Seat, free_ns: int, until_ns: int | None) -> Taken | Rest | None:
+        while True:
+            now_ns = self._clock.now_ns()
+            decision = self._scheduler.decide(now_ns)
+            self._report(decision.expired)
+            has_news = self._let_in()
+            if isinstance(decision, Send):
+                if self._scheduler.queued:
+                    self._wake_one()
+                return Taken(decision.batch, free_ns, decision.due_ns, now_ns)
+            if has_news:
+                continue
+            if isinstance(decision, WaitUntil) and self._leader is None:
+                self._leader = seat
+                return Rest(decision.until_ns)
+            if (self._is_closed and not isinstance(decision, WaitUntil)) or (
+                until_ns is not None and now_ns >= until_ns
+            ):
+                return None
+            self._parked.append(seat)
+            return Rest(until_ns)
 
-    def _park(self, seat: threading.Condition, until_ns: int | None) -> None:
-        self._parked.append(seat)
-        self._clock.wait(seat, until_ns)
-        if seat in self._parked:  # out of patience, or woken by close: not by _wake_one
+    def _rise(self, seat: Seat) -> None:
+        if self._leader is seat:
+            self._leader = None
+        elif seat in self._parked:  # out of patience, or woken by close: not by _wake_one
             self._parked.remove(seat)
 
     def _reject(self, jobs: Sequence[Job], reason: str, retry_after_s: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
@@ -22,16 +22,16 @@ class Exit(Protocol):
 
 
 class Counted:
-    """An exit that tells how many jobs leave, before they do."""
+    """An exit that tells which jobs leave, before they do."""
 
-    def __init__(self, exits: Exit, tell: Callable[[int], None]) -> None:
+    def __init__(self, exits: Exit, tell: Callable[[Sequence[Job]], None]) -> None:
         self._exits = exits
         self._tell = tell
 
     def put(self, jobs: Iterable[Job]) -> None:
         """Tell, then hand over."""
         leaving = list(jobs)
-        self._tell(len(leaving))
+        self._tell(leaving)
         self._exits.put(leaving)
 
 

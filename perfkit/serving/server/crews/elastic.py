@@ -41,7 +41,7 @@ class ElasticCrew:
         """Promise threads and places in the queue; beyond both, the queue's policy decides."""
         dispatcher = self._dispatcher
         with self._lock:
-            placed = None if dispatcher.is_closed else self._rule.place(len(jobs), dispatcher.room)
+            placed = None if dispatcher.is_closed else self._rule.place(len(jobs), dispatcher.room_for(jobs))
         if placed is None:
             return dispatcher.admit(jobs)
         if placed.queues and (answer := dispatcher.admit(jobs[placed.starts :])) is not None:

@@ -43,8 +43,7 @@ class ThreadPerRequest:
     def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
         """As many as `queue.depth` may have a thread."""
         while self._unserved:
-            self._unserved.popleft()
-            self._dispatcher.finish(1)
+            self._dispatcher.finish([self._unserved.popleft()])
         return self._dispatcher.admit(jobs)
 
     def takes(self, job: Job) -> bool:
