@@ -20,11 +20,13 @@ from perfkit.measuring.archive.manifest import new_id
 from perfkit.measuring.archive.scanfolder import ScanWriter, create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, record
-from perfkit.measuring.load.loops import Load
+from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Plan, Progress, find_payloads
 from perfkit.measuring.scanning.host import Given, Host
 from perfkit.measuring.scanning.plan import Axis, Point, ScanPlan, find_field, grid
 from perfkit.measuring.service import Service
+
+_USUAL_CONCURRENCY = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +92,22 @@ class Scan:
         }
 
 
-def scan(service: Service, name: str, values: Sequence[Any], load: Load, seconds: float = 5.0) -> Scan:
-    """Vary one setting or load field of a running service: `seconds` per value, in two interleaved rounds.
+def scan(
+    service: Service,
+    name: str | Mapping[str, Sequence[Any]],
+    values: Sequence[Any] = (),
+    load: Load | None = None,
+    seconds: float = 5.0,
+) -> Scan:
+    """Vary a setting or load field of a running service: `seconds` per point, in two interleaved rounds.
 
-    Afterwards the service has the settings that it had before. Raises ConfigError for an unknown name or
-    value, TargetFailed when the service dies.
+    For a grid give names with their values: `scan(service, {"workers": [1, 2], "batch.max_size": [1, 8]})`.
+    Without a load there are 8 users in a closed loop. Afterwards the service has the settings that it had
+    before. Raises ConfigError for an unknown name or value, TargetFailed when the service dies.
     """
-    axes = {name: Axis(name=find_field(name, load), values=tuple(values))}
+    load = load or ClosedLoop(concurrency=_USUAL_CONCURRENCY)
+    wanted = {name: values} if isinstance(name, str) else name
+    axes = {key: Axis(name=find_field(key, load), values=tuple(its)) for key, its in wanted.items()}
     before, host = service.settings, Given(service)
     plan = ScanPlan(points=grid(before, load, axes), seconds=seconds, rounds=2, seed=0)
     try:

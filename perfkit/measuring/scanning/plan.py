@@ -77,7 +77,10 @@ def _point_json(point: Point) -> dict[str, Any]:
 
 
 def find_field(name: str, load: Load | None) -> str:
-    """The full name of what a user's name means; raises ConfigError that lists what it may mean. None = no load."""
+    """The full name of what a user's name means: a whole name, else the one that ends in it. None = no load.
+
+    Raises ConfigError that lists what it may mean.
+    """
     if name.startswith(SERVER):
         found = [SERVER + match for match in fields.matches(name.removeprefix(SERVER), ServerSettings)]
     elif load is not None and name.startswith(LOAD):
@@ -85,6 +88,8 @@ def find_field(name: str, load: Load | None) -> str:
     else:
         found = [SERVER + match for match in fields.matches(name, ServerSettings)]
         found += [LOAD + match for match in fields.matches(name, type(load))] if load is not None else []
+    # A whole name wins over the end of a longer one: `concurrency` is the load's, not `limits.concurrency`.
+    found = [full for full in found if full in (SERVER + name, LOAD + name)] or found
     if len(found) == 1:
         return found[0]
     if found:

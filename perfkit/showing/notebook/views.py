@@ -1,4 +1,4 @@
-"""Which pictures of a result can a notebook ask for? The curve, the ledger, the flame graph."""
+"""Which pictures can a notebook ask for? The curve, the ledger, the heat map, the timeline, the flame graph."""
 
 from __future__ import annotations
 
@@ -85,6 +85,29 @@ def ledger(result: Run | Scans) -> Chart:
 
     section = report_of_run(result).scans[0] if isinstance(result, Run) else _section(result)
     return Chart(plot_ledger(ledger_table(section["series"], section["varied"]), section["varied"]))
+
+
+def heat(scan: Scan) -> Chart:
+    """Throughput over a grid of two settings; raises ConfigError for any other scan."""
+    from perfkit.showing.notebook.chart import Chart
+    from perfkit.showing.plots.heat import heat_table, plot_heat
+
+    table = heat_table(scan.points)
+    names = list(scan.points[0]["varied"])
+    model = scan.run(0).stored.manifest.title
+    return Chart(plot_heat(table, names, title=f"{model}: throughput over {names[0]} and {names[1]}"))
+
+
+def timeline(runs: Mapping[str, Run]) -> Chart:
+    """Latency and replies over time of several runs, by label: for what is not steady."""
+    from perfkit.showing.notebook.chart import Chart
+    from perfkit.showing.plots.timeline import plot_timeline, timeline_table
+
+    manifests = [run.stored.manifest for run in runs.values()]
+    table = timeline_table({label: run.table("requests") for label, run in runs.items()})
+    simulated = any(manifest.simulated for manifest in manifests)
+    titles = " / ".join(dict.fromkeys(manifest.title for manifest in manifests))
+    return Chart(plot_timeline(table, title=f"{titles} over time", simulated=simulated))
 
 
 def _section(scans: Scans) -> Mapping[str, Any]:

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from perfkit import ClosedLoop
+from perfkit import scan as perfkit_scan
 from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.collectors.pyspy import MODES
 from perfkit.measuring.scanning.grid import Scan
-from perfkit.showing.notebook.views import curve, flame, ledger
+from perfkit.showing.notebook.views import curve, flame, heat, ledger, timeline
 
 
 def traces(chart):
@@ -67,3 +68,23 @@ def test_the_ledger_of_a_run_adds_up_to_its_stages(profiled_run):
     stages_s = profiled_run.point["stages_s"]
     total_ms = sum(sum(trace["x"]) for trace in traces(ledger(profiled_run)))
     assert total_ms == pytest.approx(sum(stages_s.values()) * 1e3)
+
+
+def test_a_grid_is_shown_as_a_heat_map(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    axes = {"workers": [1, 2], "batch.max_size": [1, 4]}
+    grid = perfkit_scan(server, axes, load=ClosedLoop(concurrency=2), seconds=0.2)
+    (cells,) = traces(heat(grid))
+    assert (cells["y"], cells["x"]) == (["1", "2"], ["1", "4"])
+    measured = [point["throughput_rps"]["value"] for point in grid.points]
+    assert [rate for row in cells["z"] for rate in row] == measured
+
+
+def test_a_scan_of_one_setting_is_no_heat_map(scan):
+    with pytest.raises(ConfigError, match="takes a grid of two settings"):
+        heat(scan)
+
+
+def test_runs_are_shown_over_time_by_their_labels(scan):
+    shown = [trace["name"] for trace in traces(timeline({"first": scan.run(0), "second": scan.run(1)}))]
+    assert list(dict.fromkeys(shown)) == ["first", "second"]
