@@ -98,16 +98,16 @@ class QueueSettings(Checked):
 class LimitSettings(Checked):
     """How fast requests may come, and how many may be in hand, from admission to answer."""
 
-    rate_rps: float | None = field(
+    bucket_rps: float | None = field(
         None, "inputs a second that are let in, the rest gets 429; none = any", low=0.001, high=1e6
     )
-    burst: int = field(1, "inputs that may come at once after a pause (with rate_rps)", low=1, high=1_000_000)
+    burst: int = field(1, "inputs that may come at once after a pause (with bucket_rps)", low=1, high=1_000_000)
     policy: str = field(
         "none",
-        "limit on inputs in hand: fixed = concurrency; adaptive = falls below it while answers take over target_s",
+        "limit on inputs in hand: fixed = in_hand; adaptive = falls below it while answers take over target_s",
         choices=LIMIT_POLICIES,
     )
-    concurrency: int = field(64, "most inputs in hand (policy = fixed or adaptive)", low=1, high=1_000_000)
+    in_hand: int = field(64, "most inputs in hand (policy = fixed or adaptive)", low=1, high=1_000_000)
     target_s: float = field(0.2, "latency that the adaptive policy holds", low=0.001, high=60.0)
 
 

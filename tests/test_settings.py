@@ -46,7 +46,7 @@ SETTINGS = st.builds(
     log=st.builds(LogSettings, slow_ratio=st.none() | st.floats(1.0, 1000.0)),
     limits=st.builds(
         LimitSettings,
-        rate_rps=st.none() | st.floats(0.001, 1e6),
+        bucket_rps=st.none() | st.floats(0.001, 1e6),
         policy=st.sampled_from(["none", "fixed", "adaptive"]),
         target_s=st.floats(0.001, 60),
     ),

@@ -88,7 +88,7 @@ def find_field(name: str, load: Load | None) -> str:
     else:
         found = [SERVER + match for match in fields.matches(name, ServerSettings)]
         found += [LOAD + match for match in fields.matches(name, type(load))] if load is not None else []
-    # A whole name wins over the end of a longer one: `concurrency` is the load's, not `limits.concurrency`.
+    # A whole name wins over the end of a longer one: `deadline_s` is the load's, not `queue.deadline_s`.
     found = [full for full in found if full in (SERVER + name, LOAD + name)] or found
     if len(found) == 1:
         return found[0]

@@ -104,7 +104,7 @@ def build_gate(settings: ServerSettings, clock: Clock) -> Gate | None:
     limits = settings.limits
     breaker = Breaker(_rule(settings.breaker)) if settings.breaker.enabled else None
     limit = _limit(limits)
-    bucket = TokenBucket(limits.rate_rps, limits.burst) if limits.rate_rps is not None else None
+    bucket = TokenBucket(limits.bucket_rps, limits.burst) if limits.bucket_rps is not None else None
     if breaker is None and limit is None and bucket is None:
         return None
     return Gate(clock, breaker, limit, bucket)
@@ -124,5 +124,5 @@ def _limit(limits: LimitSettings) -> FixedLimit | None:
     if limits.policy == "none":
         return None
     if limits.policy == "fixed":
-        return FixedLimit(limits.concurrency)
-    return AdaptiveLimit(limits.concurrency, round(limits.target_s * NS_PER_S))
+        return FixedLimit(limits.in_hand)
+    return AdaptiveLimit(limits.in_hand, round(limits.target_s * NS_PER_S))

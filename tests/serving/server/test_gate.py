@@ -18,7 +18,7 @@ from perfkit.settings import ServerSettings
 
 SECOND = 1_000_000_000
 BREAKER = {"breaker.enabled": True, "breaker.window": 4, "breaker.least": 2, "breaker.open_s": 1.0}
-ALL = {**BREAKER, "limits.policy": "fixed", "limits.concurrency": 2, "limits.rate_rps": 1.0, "limits.burst": 3}
+ALL = {**BREAKER, "limits.policy": "fixed", "limits.in_hand": 2, "limits.bucket_rps": 1.0, "limits.burst": 3}
 
 
 def gate_of(clock, **changes):
@@ -33,7 +33,7 @@ def test_with_every_policy_off_there_is_no_gate(clock):
     assert gate_of(clock) is None
 
 
-@pytest.mark.parametrize("changes", [BREAKER, {"limits.policy": "adaptive"}, {"limits.rate_rps": 5.0}])
+@pytest.mark.parametrize("changes", [BREAKER, {"limits.policy": "adaptive"}, {"limits.bucket_rps": 5.0}])
 def test_a_policy_that_is_on_builds_its_guard_and_no_other(clock, changes):
     stats = gate_of(clock, **changes).stats()
     assert stats == {
@@ -145,7 +145,7 @@ RACES = [pytest.param(1_000, id="smoke"), pytest.param(100_000, id="full", marks
 @pytest.mark.parametrize("transitions", RACES)
 def test_sixty_four_threads_never_get_more_probes_than_there_are_and_lose_none(crowded, transitions):
     clock = ManualClock(start_ns=SECOND)
-    gate = gate_of(clock, **BREAKER, **{"limits.policy": "fixed", "limits.concurrency": 64})
+    gate = gate_of(clock, **BREAKER, **{"limits.policy": "fixed", "limits.in_hand": 64})
     faults = race(gate, clock, transitions)
     assert (faults, gate.stats()["in_hand"]) == ([], 0)
     assert gate._breaker._era >= transitions
@@ -170,7 +170,7 @@ def test_the_race_finds_a_breaker_that_loses_permits(crowded):
 
 
 def test_the_real_clock_drives_it_too():
-    gate = gate_of(REAL_CLOCK, **{"limits.rate_rps": 1000.0})
+    gate = gate_of(REAL_CLOCK, **{"limits.bucket_rps": 1000.0})
     granted = gate.ask(1)
     assert isinstance(granted, Pass)
     gate.tell(granted, EndState.OK)

@@ -19,19 +19,19 @@ def ready(wire):
 
 
 def test_what_comes_faster_than_the_rate_gets_429_and_when_to_come_back(lab, dial):
-    lab.configure({"limits.rate_rps": 0.1, "limits.burst": 2})
+    lab.configure({"limits.bucket_rps": 0.1, "limits.burst": 2})
     wire = dial(lab)
     assert [ask(wire, {"input": 1}).status for _ in range(2)] == [200, 200]
     answer = ask(wire, {"input": 1})
     assert answer.code == (429, "rate_limited")
     assert 10 <= int(answer.headers["retry-after"]) <= 15
-    lab.configure({"limits.rate_rps": None})
+    lab.configure({"limits.bucket_rps": None})
     assert ask(wire, {"input": 1}).status == 200
 
 
 @pytest.mark.parametrize("policy", ["fixed", "adaptive"])
 def test_more_in_hand_than_the_limit_gets_503_until_an_answer_has_left(lab, dial, gate, eventually, policy):
-    lab.configure({"limits.policy": policy, "limits.concurrency": 2, "limits.target_s": 60.0, "workers": 4})
+    lab.configure({"limits.policy": policy, "limits.in_hand": 2, "limits.target_s": 60.0, "workers": 4})
     wires = [dial(lab) for _ in range(2)]
     for wire in wires:
         wire.post({"input": gate.payload})
@@ -73,7 +73,7 @@ def test_a_client_that_leaves_or_sends_what_the_model_refuses_opens_nothing(lab,
 
 
 def test_a_queue_that_is_full_gives_the_gate_its_places_back(lab, dial, gate, eventually):
-    lab.configure({"queue.depth": 1, "limits.policy": "fixed", "limits.concurrency": 3})
+    lab.configure({"queue.depth": 1, "limits.policy": "fixed", "limits.in_hand": 3})
     wires = [dial(lab), dial(lab)]
     for number, wire in enumerate(wires):
         wire.post({"input": gate.payload})
