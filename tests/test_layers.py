@@ -205,7 +205,13 @@ def test_light_parts_load_nothing_heavy(part):
 
 @pytest.mark.parametrize(
     "module",
-    ["perfkit", "perfkit.serving.server.process", "perfkit.measuring.service", "perfkit.measuring.load.process"],
+    [
+        "perfkit",
+        "perfkit.serving.server.supervisor",
+        "perfkit.serving.server.process",
+        "perfkit.measuring.service",
+        "perfkit.measuring.load.process",
+    ],
 )
 def test_importing_it_pulls_in_none_of_the_heavy_libraries(module):
     command = f"import {module}, sys; print(*sorted({HEAVY!r} & set(sys.modules)))"

@@ -24,6 +24,7 @@ from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFa
 from perfkit.measuring.control import Endpoint
 from perfkit.measuring.placement import Placement, place
 from perfkit.serving.server.defaults import settings_for
+from perfkit.serving.server.spec import ServerSpec, write_spec
 from perfkit.settings import ServerSettings
 
 _START_TIMEOUT_S = 120.0
@@ -62,8 +63,8 @@ class Service:
 
     @property
     def pid(self) -> int | None:
-        """Process id of a launched service."""
-        return self._child.process.pid if self._child else None
+        """Process id of a launched service's server at present; another one after it was restarted."""
+        return self._child.ready[-1]["pid"] if self._child else None
 
     @property
     def predict_url(self) -> str:
@@ -136,11 +137,12 @@ class Service:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """A launched server process, its log, and where it runs."""
+    """A launched server: its supervisor's process, its log, where it runs, and its ready lines, one for each start."""
 
     process: subprocess.Popen[bytes]
     log: Path
     placement: Placement
+    ready: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def last_line(self) -> str:
         """What the server said last, for error messages: its own complaint, else the last line of its log."""
@@ -154,7 +156,7 @@ class Child:
 
 
 def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
-    """Start the reference server as a child process and wait until it is ready.
+    """Start the reference server under its supervisor, as child processes, and wait until it is ready.
 
     `changes` are settings by name, nested ones as a dict: `launch(model="minilm", workers=4,
     batch={"max_size": 8})`. Raises ConfigError, EnvironmentLacks or TargetFailed with the reason.
@@ -163,11 +165,11 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
         raise ConfigError(f"launch got settings and also {', '.join(changes)}; put the changes into the settings")
     settings = settings or settings_for(changes.pop("model", "minilm"), fields.flatten(changes))
     placement = place(settings.model)
-    spec = {"settings": fields.to_nested(settings), "cpus": placement.server_cpus}
+    spec = ServerSpec(settings=settings, cpus=placement.server_cpus)
     log = Path(tempfile.mkdtemp(prefix="perfkit-")) / "server.log"
     with log.open("ab") as stream:
         process = children.spawn(
-            [sys.executable, "-P", "-m", "perfkit.serving.server.process", json.dumps(spec)],
+            [sys.executable, "-P", "-m", "perfkit.serving.server.supervisor", write_spec(spec)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stream,
@@ -221,6 +223,7 @@ def _listen(child: Child, ready: queue.SimpleQueue[dict[str, Any] | None]) -> No
     with child.process.stdout as pipe, child.log.open("ab", buffering=0) as log:
         for line in pipe:
             if (found := _ready_line(line)) is not None:
+                child.ready.append(found)
                 ready.put(found)
             else:
                 log.write(line)

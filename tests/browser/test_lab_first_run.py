@@ -206,7 +206,9 @@ def test_the_panel_shows_what_is_archived_and_says_when_the_server_dies(lab, ope
     start.click()
     wait_for(lambda: not any(throughput(visited)))
     wait_for(lambda: any(throughput(visited)))
-    (server,) = (child for child in kernel.children() if "perfkit.serving.server.process" in child.cmdline())
+    (server,) = (
+        child for child in kernel.children(recursive=True) if "perfkit.serving.server.process" in child.cmdline()
+    )
     server.kill()
     error = visited.page.locator(".perfkit-panel [role=alert]")
     error.wait_for()

@@ -53,6 +53,8 @@ async def _close_listener(front: Front, server: asyncio.Server, listener: socket
                 taken, _address = last.accept()
                 taken.setblocking(False)
                 await loop.connect_accepted_socket(functools.partial(Connection, front), taken)
+        with contextlib.suppress(OSError):
+            last.shutdown(socket.SHUT_RDWR)  # a supervisor holds this listener too; closing ours would not end it
 
 
 async def _catch_up() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import os
 import random
 import threading
 from collections import Counter
@@ -54,6 +55,8 @@ class Service:
         self.answer_ids = itertools.count(1)
         self.chance = random.Random(settings.seed)
         self.started_ns = self.clock.now_ns()
+        self.load_s = 0.0  # what the model took to load
+        self.starts = 1  # how often a supervisor has started the server, this time included
         self.is_ready = False  # takes requests; whether it says so is `unready`
         self.is_leaving = False  # tells probes that it is not ready, and may still take requests
         self.is_draining = False
@@ -149,6 +152,7 @@ class Service:
             "payloads": getattr(self.model, "payloads", None),
             "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
             "is_ready": self.unready() is None,
+            "process": {"pid": os.getpid(), "starts": self.starts, "load_s": self.load_s},
             "uptime_s": (now_ns - self.started_ns) / NS_PER_S,
             "cpu_s": process_cpu_ns() / NS_PER_S,
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},

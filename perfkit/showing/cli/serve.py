@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
 
         print(settings_page(settings), end="")
         return 0
-    from perfkit.serving.server.process import ServerSpec, serve
+    from perfkit.serving.server.spec import ServerSpec
+    from perfkit.serving.server.supervisor import end_as, supervise
 
-    serve(ServerSpec(settings=settings, host=options.host, port=options.port, token=os.environ.get(options.token_env)))
-    return 0
+    token = os.environ.get(options.token_env)
+    return end_as(supervise(ServerSpec(settings=settings, host=options.host, port=options.port, token=token)))

@@ -137,3 +137,13 @@ class Tunable:
 
     def predict(self, inputs):
         return [self.factor * item for item in inputs]
+
+
+class Mortal(OnlyPredict):
+    """Ends its process with the exit code that it is told, at once."""
+
+    def predict(self, inputs):
+        for text in inputs:
+            if text.startswith("exit "):
+                os._exit(int(text.split()[1]))
+        return super().predict(inputs)

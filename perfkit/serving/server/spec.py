@@ -1,0 +1,37 @@
+"""Where and how does a server process serve? What whoever starts it tells it, as one record and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from perfkit import fields
+from perfkit.settings import ServerSettings
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSpec:
+    """One server process. Port 0 picks a free one."""
+
+    settings: ServerSettings
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = None
+    cpus: tuple[int, ...] | None = None
+    listener_fds: tuple[int, int] | None = None  # of the service and the control port, when a supervisor holds them
+    starts: int = 1  # how often the supervisor has started it, this time included
+
+
+def read_spec(text: str) -> ServerSpec:
+    """A spec from its JSON; raises ConfigError for settings that are wrong."""
+    values = json.loads(text)
+    settings = fields.from_nested(ServerSettings, values.pop("settings"))
+    for name in ("cpus", "listener_fds"):
+        if values.get(name) is not None:
+            values[name] = tuple(values[name])
+    return ServerSpec(settings=settings, **values)
+
+
+def write_spec(spec: ServerSpec) -> str:
+    """The JSON that `read_spec` reads."""
+    return json.dumps(dataclasses.asdict(spec))
