@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
-from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks
+from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks, TargetFailed
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.ledgerreader import LedgerReader
@@ -120,6 +120,7 @@ def run_round(
         gauges = [_gauge(before, plan.round_index)] if before else []
         reports = _apply_load(service, plan, folder, _Watchers(gauges=gauges, ledger=ledger, watch=watch))
         after = service.stats()
+    _check_same_process(before, after)
     if after:
         gauges.append(_gauge(after, plan.round_index))
     rows, batch_rows = ledger.finish()
@@ -140,6 +141,14 @@ def run_round(
         for place, report in enumerate(reports)
     ]
     return dataclasses.replace(rounds[0], beside=tuple(rounds[1:]))
+
+
+def _check_same_process(before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+    """Raises TargetFailed when the supervisor has started the server again: counters and ledger began anew."""
+    if before and after and before["process"]["pid"] != after["process"]["pid"]:
+        raise TargetFailed(
+            "the server lost its device and was started again while the load ran; see its log, then measure again"
+        )
 
 
 def _start_collectors(

@@ -137,3 +137,18 @@ def test_a_payload_file_that_is_not_there_is_the_users_error(server, name):
 def test_a_foreign_service_needs_a_payload_file(foreign):
     with pytest.raises(ConfigError, match=r"^no payloads are known .*; give a file of request bodies"):
         find_payloads(attach(foreign.url), ClosedLoop())
+
+
+def test_a_server_that_is_started_again_meanwhile_voids_the_round_and_can_be_measured_afterwards(
+    planted_models, payloads, tmp_path, monkeypatch
+):
+    loss = tmp_path / "loss"
+    monkeypatch.setenv("PLANTED_LOSS", str(loss))
+    with launch(model=f"{planted_models}:LosesDevice") as service:
+        first = service.pid
+        once = iter([loss.touch])
+        with pytest.raises(TargetFailed):
+            run_round(service, plan(payloads), [], tmp_path, lambda progress: next(once, lambda: None)())
+        assert run_round(service, plan(payloads), [], tmp_path).counters
+        assert service.stats()["process"] == {"pid": service.pid, "starts": 2, "load_s": pytest.approx(0, abs=20)}
+        assert service.pid != first

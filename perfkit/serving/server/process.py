@@ -106,9 +106,7 @@ def _announce(listener: socket.socket, control: socket.socket) -> None:
         "control_url": f"http://127.0.0.1:{control.getsockname()[1]}",
         "pid": os.getpid(),
     }
-    with contextlib.suppress(
-        BrokenPipeError
-    ):  # who has read the first ready line need not stay for one after a restart
+    with contextlib.suppress(BrokenPipeError):  # after a restart there may be no reader any more
         print(json.dumps(ready), flush=True)
 
 

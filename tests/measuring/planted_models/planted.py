@@ -66,3 +66,14 @@ class Faulty:
         if self._seen % 3 == 0:
             raise ValueError("every third")
         return inputs
+
+
+class LosesDevice:
+    """Ends its process as a lost device does, once, when the file that PLANTED_LOSS names is there."""
+
+    def predict(self, inputs):
+        try:
+            os.remove(os.environ["PLANTED_LOSS"])
+        except FileNotFoundError:
+            return inputs
+        os._exit(70)
