@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from perfkit.serving.server.model import Collated
 
@@ -36,7 +37,10 @@ class Witness:
 
 
 class Gated:
-    """Loads, warms up and predicts only when `load`, `warm` and `work` lie in the folder PERFKIT_GATES."""
+    """Loads, warms up and predicts only when `load`, `warm` and `work` lie in the folder PERFKIT_GATES.
+
+    It leaves `load.awaited` and so on there when it has come so far.
+    """
 
     def load(self, device, seed):
         _await("load")
@@ -52,8 +56,10 @@ class Gated:
         return "warm"
 
 
-def _await(gate):
-    while not os.path.exists(os.path.join(os.environ["PERFKIT_GATES"], gate)):
+def _await(name):
+    gate = Path(os.environ["PERFKIT_GATES"], name)
+    gate.with_suffix(".awaited").touch()
+    while not gate.exists():
         time.sleep(0.002)
 
 
@@ -69,3 +75,14 @@ class Leaky:
 
     def example(self):
         return "no leak"
+
+
+class Slow:
+    """Answers after 5 ms: 200 requests a second on one worker."""
+
+    def predict(self, inputs):
+        time.sleep(0.005)
+        return inputs
+
+    def example(self):
+        return 0
