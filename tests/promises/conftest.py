@@ -6,6 +6,7 @@ size is marked `slow` and runs in `make soak`. With PERFKIT_FIGURES=FOLDER every
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -105,6 +106,19 @@ class Server:
 @pytest.fixture
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """Starts server processes that count for the test; ends them after it."""
+    with _servers(tmp_path_factory) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def serve_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """The same for servers that the tests of a module share."""
+    with _servers(tmp_path_factory) as start:
+        yield start
+
+
+@contextlib.contextmanager
+def _servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     folder = tmp_path_factory.mktemp("servers")
     started: list[subprocess.Popen[str]] = []
     paths = os.pathsep.join(filter(None, [str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))

@@ -21,7 +21,9 @@ from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.serving.server.replies import error_body, response
 from perfkit.settings import HttpSettings
 
-_MAX_HEADER_BYTES = 64 << 10
+_MAX_HEADER_BYTES = 64 << 10  # of target, names and values together
+_MAX_HEADERS = 256  # each costs some 200 bytes beside its own
+_FRAMING_BYTES = 8 * _MAX_HEADERS  # colons, spaces and line ends, which count for nothing
 _PAUSE_AT = 64  # requests that wait on one connection; from here on it is not read
 _MAX_PIPELINED = 1024  # one segment may hold more requests than that: no client means it
 _LINGER_S = 3.0  # a refused client may still be sending: closing at once would reset it before it reads why
@@ -137,7 +139,7 @@ class Connection(asyncio.Protocol):
         if not self._has_progressed:
             # No request began or ended and no byte of a body came: headers, trailers or chunk extensions.
             self._overhead_bytes += len(data)
-            if self._overhead_bytes > _MAX_HEADER_BYTES:
+            if self._overhead_bytes > _MAX_HEADER_BYTES + _FRAMING_BYTES or len(self._headers) > _MAX_HEADERS:
                 self._refuse_headers()
 
     def pause_writing(self) -> None:
@@ -174,6 +176,8 @@ class Connection(asyncio.Protocol):
         began_before = not self._has_progressed  # in an earlier segment, whose bytes are not counted yet
         if began_before or self._overhead_bytes + self._segment_bytes > _MAX_HEADER_BYTES:
             self._count_headers()
+        elif len(headers) > _MAX_HEADERS:
+            self._refuse_headers()
         if b"content-length" in headers:
             declared = int(headers[b"content-length"][-20:])  # checked by the parser; cut, for it may have many zeros
             if declared > self._front.limits.max_body_bytes:
@@ -325,18 +329,19 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def _continue(self) -> None:
-        if self._headers[b"expect"].lower() == b"100-continue" and not self._is_refused:
+        if not self._is_refused and self._headers[b"expect"].lower() == b"100-continue":
             self._owes_continue = True
             if not self._is_busy:
                 self._move_on()
 
     def _count_headers(self) -> None:
         size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items())
-        if size > _MAX_HEADER_BYTES:
+        if size > _MAX_HEADER_BYTES or len(self._headers) > _MAX_HEADERS:
             self._refuse_headers()
 
     def _refuse_headers(self) -> None:
-        self._refuse(431, "headers_too_large", f"headers over {_MAX_HEADER_BYTES} bytes; send fewer or shorter ones")
+        most = f"{_MAX_HEADERS} headers or {_MAX_HEADER_BYTES} bytes of them"
+        self._refuse(431, "headers_too_large", f"more than {most}; send fewer or shorter ones")
 
     def _refuse_upgrade(self) -> None:
         self._refuse(400, "upgrade", "this port speaks HTTP/1.1 only; send the request without Upgrade")
@@ -352,6 +357,7 @@ class Connection(asyncio.Protocol):
             return
         self._is_refused = True
         self._body = b""
+        self._headers = {}
         self._front.errors += 1
         self._refusal = response(status, error_body(code, message, self._target), closes=True)
         if not self._is_busy:
