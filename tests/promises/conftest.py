@@ -166,23 +166,29 @@ def generate(tmp_path: Path) -> Iterator[Callable[..., GeneratorProcess]]:
 class Wire:
     """A raw client: sends bytes as they are, reads whole answers."""
 
-    def __init__(self, port: int, timeout_s: float = PATIENCE_S) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
+    def __init__(self, port: int, timeout_s: float = PATIENCE_S, address: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection((address, port), timeout=timeout_s)
         self._reader = self.socket.makefile("rb")
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
         self.socket.sendall(data)
 
-    def ask(self, path: str, document: Any = None, *headers: str) -> tuple[int, dict[str, str], bytes]:
+    def ask(
+        self, path: str, document: Any = None, *headers: str, host: bool = True
+    ) -> tuple[int, dict[str, str], bytes]:
         """One request and its answer: a POST when there is a document, else a GET."""
-        self.post(path, document, *headers)
+        self.post(path, document, *headers, host=host)
         return self.answer()
 
-    def post(self, path: str, document: Any, *headers: str) -> None:
+    def post(self, path: str, document: Any, *headers: str, host: bool = True) -> None:
         """Send a request and leave its answer for later; a GET when there is no document."""
         body = b"" if document is None else json.dumps(document).encode()
-        lines = [f"{'GET' if document is None else 'POST'} {path} HTTP/1.1", "Host: localhost", *headers]
+        lines = [
+            f"{'GET' if document is None else 'POST'} {path} HTTP/1.1",
+            *(["Host: localhost"] if host else []),
+            *headers,
+        ]
         if document is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         self.send("\r\n".join([*lines, "", ""]).encode() + body)
@@ -212,8 +218,8 @@ def dial() -> Iterator[Callable[..., Wire]]:
     """Opens raw connections to a port, and closes them after the test."""
     wires: list[Wire] = []
 
-    def connect(port: int, timeout_s: float = PATIENCE_S) -> Wire:
-        wires.append(Wire(port, timeout_s))
+    def connect(port: int, timeout_s: float = PATIENCE_S, address: str = "127.0.0.1") -> Wire:
+        wires.append(Wire(port, timeout_s, address))
         return wires[-1]
 
     yield connect

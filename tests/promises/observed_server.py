@@ -1,6 +1,6 @@
 """What did a server process itself count, until its very end? Runs it, and prints its counters when it has ended.
 
-With PERFKIT_LOSES set it is a server that breaks its promise: the control of the test that looks for lost requests.
+With PERFKIT_LOSES or PERFKIT_TRUSTS_ALL set it breaks a promise: the controls of the tests that look for that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 
 from perfkit.records import EndState
-from perfkit.serving.server import process
+from perfkit.serving.server import process, routes
 
 
 class Watched(process.Service):
@@ -41,6 +41,8 @@ if __name__ == "__main__":
     process.Service = Watched
     if os.environ.get("PERFKIT_LOSES"):
         lose_some()
+    if os.environ.get("PERFKIT_TRUSTS_ALL"):
+        routes.hmac.compare_digest = lambda came, wanted: True
     code = process.main(sys.argv[1])
     if Watched.last is not None:
         ended = {state.label: Watched.last.ended[state] for state in EndState}
