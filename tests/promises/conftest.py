@@ -31,6 +31,7 @@ from perfkit.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 30.0
+sys.path.append(str(Path(__file__).parent))  # the tests here share modules that are no tests
 _LINES = pytest.StashKey[list[str]]()
 
 

@@ -1,6 +1,6 @@
 """What did a server process itself count, until its very end? Runs it, and prints its counters when it has ended.
 
-With PERFKIT_LOSES or PERFKIT_TRUSTS_ALL set it breaks a promise: the controls of the tests that look for that.
+With PERFKIT_LOSES, PERFKIT_TRUSTS_ALL or PERFKIT_CHOKES set it breaks a promise, which a test has to notice.
 """
 
 from __future__ import annotations
@@ -37,12 +37,26 @@ def lose_some(every=10):
     process.Connection.answer = forgetful
 
 
+def choke():
+    """From now on a request that names its own number is too much."""
+    handle = routes.Router.handle
+
+    def fragile(router, request):
+        if b"perfkit-id" in request.headers:
+            raise ValueError("too much")
+        handle(router, request)
+
+    routes.Router.handle = fragile
+
+
 if __name__ == "__main__":
     process.Service = Watched
     if os.environ.get("PERFKIT_LOSES"):
         lose_some()
     if os.environ.get("PERFKIT_TRUSTS_ALL"):
         routes.hmac.compare_digest = lambda came, wanted: True
+    if os.environ.get("PERFKIT_CHOKES"):
+        choke()
     code = process.main(sys.argv[1])
     if Watched.last is not None:
         ended = {state.label: Watched.last.ended[state] for state in EndState}
