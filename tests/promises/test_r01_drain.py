@@ -37,7 +37,7 @@ def drain_once(serve, generate, witness, chance, pre_stop_s, **env):
     generator = generate(server, load, 60.0)
     while server.stats()["counters"]["accepted"] == 0:
         assert not generator.wait_briefly(0.005)
-    threading.Event().wait(chance.uniform(0.0, 0.3))
+    threading.Event().wait(chance.uniform(0.0, 0.2))
     signalled_s = time.monotonic()
     os.kill(server.pid, signal.SIGTERM)
     counted = server.last_words()
@@ -65,7 +65,7 @@ def drain_often(serve, generate, tmp_path, signals, pre_stop_s):
     return {"signals": signals, **figures, "exit_max_s": max(run["exit_s"] for run in runs)}, runs
 
 
-@pytest.mark.parametrize("pre_stop_s", [0.0, 0.2])
+@pytest.mark.parametrize("pre_stop_s", [0.0, 0.1])
 def test_a_signal_at_a_random_point_loses_no_accepted_request(serve, generate, told, tmp_path, pre_stop_s):
     check(drain_often(serve, generate, tmp_path, 5, pre_stop_s), told, pre_stop_s)
 
@@ -94,7 +94,7 @@ def test_the_count_notices_a_server_that_loses_requests(serve, generate, tmp_pat
 
 
 def test_readiness_goes_first_then_the_listener_and_what_is_in_flight_is_answered(serve, dial, tmp_path, eventually):
-    server = serve("promise_models:Gated", changes={"http.pre_stop_s": 1.0}, env=gates(tmp_path, "load", "warm"))
+    server = serve("promise_models:Gated", changes={"http.pre_stop_s": 0.5}, env=gates(tmp_path, "load", "warm"))
     holder, probe, idle = dial(server.port), dial(server.port), dial(server.port)
     holder.post("/predict", {"input": "wait"})
     eventually(lambda: server.stats()["gauge"]["in_flight"] == 1)
