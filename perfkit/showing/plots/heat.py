@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pandas
 
 Point = Mapping[str, Any]
-_SCALE = "Cividis"  # of even lightness, and the same to the colour-blind
+_SCALE = [[0.0, "#e9eef3"], [1.0, "#56b4e9"]]  # one hue, light throughout: dark text reads in every cell and theme
+_CELL_INK = "#14202b"
 _CELL = 84  # pixels a row
 _AROUND = 190  # pixels for title, axes and the remark below
 
@@ -62,6 +63,7 @@ def plot_heat(table: pandas.DataFrame, names: Sequence[str], *, title: str = "Th
             z=[[_rate(cell) for cell in row] for row in rows],
             text=[[_label(cell) for cell in row] for row in rows],
             texttemplate="%{text}",
+            textfont={"color": _CELL_INK},
             hovertext=[[_hover(cell, names) for cell in row] for row in rows],
             hoverinfo="text",
             colorscale=_SCALE,

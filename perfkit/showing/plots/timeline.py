@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from perfkit.clock import NS_PER_S
-from perfkit.showing.plots.look import COLORS, dressed, latency_unit, plain, scaled
+from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, plain, scaled
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +22,7 @@ _SLICES = 60  # of the longest run: as many points as a line of this width can s
 _LEAST_SLICE_S = 0.05
 _HEIGHT = 560
 _OK = "ok"
+_LOG_FROM = 30.0
 
 
 def timeline_table(requests: Mapping[str, pandas.DataFrame]) -> pandas.DataFrame:
@@ -96,9 +97,16 @@ def plot_timeline(table: pandas.DataFrame, *, title: str = "Over time", simulate
                 row=panel,
                 col=1,
             )
-    figure.update_yaxes(
-        title_text=f"latency ({unit})<br>solid: median, dotted: worst", rangemode="tozero", row=1, col=1
-    )
-    figure.update_yaxes(title_text="req/s<br>solid: good, dotted: not", rangemode="tozero", row=2, col=1)
+    for name, dash in (("median latency, good replies", "solid"), ("worst latency, other replies", "dot")):
+        line = {"dash": dash, "color": GREY, "width": 2}
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name, hoverinfo="skip")
+    figure.update_yaxes(title_text=f"latency ({unit})", row=1, col=1, **_scale(table))
+    figure.update_yaxes(title_text="replies (req/s)", rangemode="tozero", row=2, col=1)
     figure.update_xaxes(title_text="time at which the request was due (s)", row=2, col=1)
     return dressed(figure, title, simulated, _HEIGHT)
+
+
+def _scale(table: pandas.DataFrame) -> dict[str, Any]:
+    """Logarithmic where a linear axis would press one of the series flat."""
+    smallest, largest = table["p50_s"].min(), table["worst_s"].max()
+    return {"type": "log", "dtick": 1} if smallest > 0 and largest / smallest > _LOG_FROM else {"rangemode": "tozero"}
