@@ -86,3 +86,16 @@ class Slow:
 
     def example(self):
         return 0
+
+
+class Deadly:
+    """Takes 5 ms a call, and writes down which request was in predict: payloads are numbers."""
+
+    def load(self, device, seed):
+        self._file = os.open(os.environ["PERFKIT_WITNESS"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def predict(self, inputs):
+        entered_ns = time.monotonic_ns()
+        os.write(self._file, "".join(f"{number} {entered_ns}\n" for number in inputs).encode())
+        time.sleep(0.005)
+        return inputs
