@@ -1,6 +1,7 @@
 """What did a server process itself count, until its very end? Runs it, and prints its counters when it has ended.
 
-With PERFKIT_LOSES, PERFKIT_TRUSTS_ALL or PERFKIT_CHOKES set it breaks a promise, which a test has to notice.
+With PERFKIT_LOSES, PERFKIT_LEAKS, PERFKIT_TRUSTS_ALL or PERFKIT_CHOKES set it breaks a promise, which a test has to
+notice.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 
 from perfkit.records import EndState
 from perfkit.serving.server import process, routes
+from perfkit.serving.server.pipeline import Pipeline
 
 
 class Watched(process.Service):
@@ -49,8 +51,20 @@ def choke():
     routes.Router.handle = fragile
 
 
+def leak_some(every=5):
+    """From now on some requests whose client left are taken from the queue and never ended."""
+    count, cancel = itertools.count(1), Pipeline.cancel
+
+    def forgetful(pipeline, job):
+        return cancel(pipeline, job) and next(count) % every != 0
+
+    Pipeline.cancel = forgetful
+
+
 if __name__ == "__main__":
     process.Service = Watched
+    if os.environ.get("PERFKIT_LEAKS"):
+        leak_some()
     if os.environ.get("PERFKIT_LOSES"):
         lose_some()
     if os.environ.get("PERFKIT_TRUSTS_ALL"):

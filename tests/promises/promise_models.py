@@ -99,3 +99,32 @@ class Deadly:
         os.write(self._file, "".join(f"{number} {entered_ns}\n" for number in inputs).encode())
         time.sleep(0.005)
         return inputs
+
+
+class Lingering:
+    """Echoes, and takes its time in every stage, so that clients can leave in each."""
+
+    def load(self, device, seed):
+        pass
+
+    def preprocess(self, payload):
+        time.sleep(0.0002)
+        return payload
+
+    def collate(self, items):
+        time.sleep(0.0002)
+        return Collated(inputs=items, size=len(items), units=len(items), padded_units=len(items))
+
+    def predict(self, inputs):
+        time.sleep(0.001)
+        return inputs
+
+    def split(self, outputs, size):
+        return outputs
+
+    def postprocess(self, output):
+        time.sleep(0.0002)
+        return output
+
+    def example(self):
+        return 0
