@@ -102,7 +102,7 @@ def _last(row):
 
 def storm_over(serve, resets, changes, *, patience_s=20.0, **env):
     """The mates' answers, what was left behind, and how far the cancelled ones had come."""
-    limits = {"limits.policy": "fixed", "limits.concurrency": 10_000, "queue.depth": 10_000}
+    limits = {"limits.policy": "fixed", "limits.in_hand": 10_000, "queue.depth": 10_000}
     server = serve("promise_models:Lingering", changes=changes | limits | {"batch.max_size": 8}, env=env)
     storm = Storm(server.port, resets)
     asyncio.run(storm.rage())
