@@ -98,26 +98,18 @@ class Resends:
             self.alarm.wake_at(self._pending[0].due_ns)
 
     def give_up(self, due_by_ns: int, outcome: EndState) -> None:
-        """End requests that were scheduled by an instant and have no channel under way."""
+        """End requests that wait for a channel; one that waits for its next attempt leaves at its own time."""
         self._driver.give_up(due_by_ns, outcome)
-        self._end_pending([one for one in self._pending if one.ticket.scheduled_ns <= due_by_ns], outcome)
 
     def stop(self, now_ns: int) -> None:
         """Let nothing become due any more, nor be sent again."""
         self._is_stopping = True
         self._driver.stop(now_ns)
-        self._end_pending(list(self._pending), EndState.CANCELLED)
-
-    def _end_pending(self, ended: list[_Pending], outcome: EndState) -> None:
-        if not ended:
-            return
-        numbers = {one.number for one in ended}
-        self._pending = [one for one in self._pending if one.number not in numbers]
-        heapq.heapify(self._pending)
+        ended, self._pending = self._pending, []
         for one in ended:
-            self._recorder.record_unsent(*one.ticket, outcome, "gave up before it was sent again")
+            self._recorder.record_unsent(*one.ticket, EndState.CANCELLED, "the generator left before the next attempt")
             if one.channel is not None:
-                self._driver.freed(one.channel, one.due_ns)
+                self._driver.freed(one.channel, now_ns)
 
     def start(self, start_ns: int, end_ns: int) -> None:
         """Begin a phase between two instants."""

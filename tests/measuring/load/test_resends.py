@@ -1,6 +1,7 @@
 """Is a request that failed sent again, counted once, and found by its last attempt? Over real sockets."""
 
 import asyncio
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -121,12 +122,21 @@ def test_stopping_ends_what_waits_to_be_sent_again(serve, run_phase):
     assert min(map(attempt_of, phase.samples["request_id"])) >= 1
 
 
-def test_a_request_waits_to_be_sent_again_no_longer_than_for_a_reply(serve, run_phase):
-    retries = Retries(max_attempts=9, base_s=50.0, cap_s=50.0, budget_ratio=None)
-    load = ClosedLoop(concurrency=2, reply_timeout_s=0.1, retries=retries)
-    phase = run_phase(serve(from_attempt(99)).port, load, 0.05)
+@pytest.mark.parametrize("load", LOADS, ids=["closed", "open"])
+def test_a_request_that_timed_out_is_sent_again_however_old_it_is(serve, run_phase, load):
+    async def answer(request, writer):
+        if attempt_of(request.request_id) < 3:
+            await asyncio.sleep(60)
+        writer.write(OK)
+
+    retries = dataclasses.replace(QUICK, base_s=0.1, cap_s=0.1)
+    load = dataclasses.replace(load, retries=retries, reply_timeout_s=0.1)
+    if isinstance(load, OpenLoop):
+        load = dataclasses.replace(load, rate_rps=50, max_connections=1024)
+    phase = run_phase(serve(answer).port, load, 0.1)
     assert_each_request_ended_once(phase)
-    assert set(phase.report["outcomes"]) == {"timed_out"}
+    assert set(phase.report["outcomes"]) == {"ok"}
+    assert phase.report["retries"]["errors"] == {"timed_out": 2 * phase.report["scheduled"]}
 
 
 def test_lane_batch_and_deadline_travel_as_headers_and_are_absent_by_default(serve, always, run_phase):
