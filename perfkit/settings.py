@@ -187,6 +187,12 @@ class ServerSettings(Checked):
     )
     workers: int = field(1, "model worker threads (concurrency.model = pool)", low=1, high=1024)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
+    switch_interval_s: float | None = field(
+        None,
+        "after so long a thread that waits for Python's lock is given it; none = Python's own 0.005",
+        low=1e-6,
+        high=1.0,
+    )
     seed: int = field(0, "seed of everything random in the server and the simulated device", live=False, low=0)
     check_outputs: bool = field(False, "a request whose output holds a NaN fails, its batch mates do not")
     concurrency: ConcurrencySettings = nested(ConcurrencySettings)

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import os
 import random
+import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -34,6 +35,11 @@ from perfkit.settings import ServerSettings
 
 STARTING = Rejected(reason="starting", retry_after_s=1.0)
 _DRAINING = Rejected(reason="draining", retry_after_s=5.0)
+_PYTHONS_SWITCH_INTERVAL_S = 0.005
+
+
+def _set_switch_interval(settings: ServerSettings) -> None:
+    sys.setswitchinterval(settings.switch_interval_s or _PYTHONS_SWITCH_INTERVAL_S)
 
 
 class Service:
@@ -66,6 +72,7 @@ class Service:
         self._changing = asyncio.Lock()  # one change of settings at a time
         self.pipeline = Pipeline(settings, self._plant)
         self.slow_log = self._open_slow_log(settings)
+        _set_switch_interval(settings)
 
     async def start(self) -> None:
         """Warm the workers up and take requests; raises TargetFailed."""
@@ -105,6 +112,7 @@ class Service:
             if self.front is not None:
                 self.front.limits = settings.http
             await asyncio.to_thread(predecessor.close)
+            _set_switch_interval(settings)
             if settings.log != before.log:
                 await self._close_slow_log()
                 self.slow_log = self._open_slow_log(settings)
@@ -171,6 +179,7 @@ class Service:
                 "is_stamped": self.books.requests.stamps,
                 "capacity": self.settings.ledger.capacity,
             },
+            "switch_interval_s": sys.getswitchinterval(),
             "slow_requests": {
                 "written": self.slow_log.written if self.slow_log is not None else 0,
                 "dropped": self.slow_log.dropped if self.slow_log is not None else 0,

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.service import launch
 
 PLANS = [
     {"workers": 3},
@@ -130,3 +131,16 @@ def test_a_setting_at_which_no_worker_can_start_leaves_the_old_one_in_place(mode
         wire = dial(service)
         wire.post({"input": "x"})
         assert (wire.answer().json["output"], service.settings.batch.max_size) == ("X", 1)
+
+
+def test_the_switch_interval_follows_its_setting_and_goes_back(lab):
+    seen = []
+    for wanted_s in (None, 0.0005, None):
+        lab.configure({"switch_interval_s": wanted_s})
+        seen.append(round(lab.stats()["switch_interval_s"], 6))
+    assert seen == [0.005, 0.0005, 0.005]
+
+
+def test_a_busy_python_thread_runs_beside_the_convoy_model():
+    with launch(model="sample_models.convoy:Convoy") as service:
+        assert list(service.stats()["threads"].values()).count("busy-python") == 1
