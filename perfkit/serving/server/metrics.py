@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from perfkit.clock import NS_PER_S
+from perfkit.serving.scheduling.breaker import BreakerState
 from perfkit.serving.server.histogram import BOUNDS_S, SIZE_BOUNDS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class _ServiceCollector(Collector):
         stats = self._service.stats()
         yield from self._counters(stats)
         yield from self._gauges(stats)
+        yield from _gate(stats["gate"] or {})
         yield self._latency()
         yield self._batch_sizes()
 
@@ -74,6 +76,18 @@ class _ServiceCollector(Collector):
         family = HistogramMetricFamily("perfkit_batch_size", "Requests in one call of the model.")
         family.add_metric([], _cumulated(SIZE_BOUNDS, [*sizes.buckets(), 0.0]), sizes.requests)
         return family
+
+
+def _gate(gate: dict[str, Any]) -> Iterator[Metric]:
+    """Where the guards stand that there are."""
+    if gate.get("breaker") is not None:
+        family = GaugeMetricFamily("perfkit_breaker", "1 for the state that the breaker is in.", labels=["state"])
+        for state in BreakerState:
+            family.add_metric([state.value], int(state.value == gate["breaker"]))
+        yield family
+    if gate.get("concurrency_limit") is not None:
+        yield GaugeMetricFamily("perfkit_concurrency_limit", "Most inputs in hand, now.", gate["concurrency_limit"])
+        yield GaugeMetricFamily("perfkit_inputs_in_hand", "Inputs admitted and not yet answered.", gate["in_hand"])
 
 
 def _cumulated(bounds: Sequence[float], counts: Sequence[float]) -> list[tuple[str, float]]:

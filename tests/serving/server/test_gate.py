@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import sys
-import threading
-
 import pytest
 
 from perfkit import fields
-from perfkit.clock import REAL_CLOCK, ManualClock
+from perfkit.clock import REAL_CLOCK
 from perfkit.records import EndState
-from perfkit.serving.scheduling.breaker import Breaker, BreakerRule
 from perfkit.serving.scheduling.decisions import Rejected
-from perfkit.serving.server.gate import Gate, Pass, build_gate
+from perfkit.serving.server.gate import Pass, build_gate
 from perfkit.settings import ServerSettings
 
 SECOND = 1_000_000_000
@@ -81,92 +76,6 @@ def test_only_failures_of_the_service_open_the_breaker(clock):
     assert gate.closed_to_all() == Rejected(reason="breaker_open", retry_after_s=1.0)
     clock.advance(SECOND)
     assert gate.closed_to_all() is None, "half-open: somebody must be sent here to find out"
-
-
-THREADS, PROBES = 64, 3
-
-
-def race(gate, clock, transitions):
-    """Many threads ask and conclude until the state has changed so often; what was wrong on the way.
-
-    The clock moves whenever somebody is turned away.
-    """
-    breaker, faults, start = gate._breaker, [], threading.Barrier(THREADS)
-
-    def storm(seed):
-        chance = random.Random(seed)
-        start.wait()
-        for _ in range(200 * transitions):  # ends the race when a breaker is stuck
-            if breaker._era >= transitions:
-                return
-            granted = gate.ask(1)
-            if isinstance(granted, Rejected):
-                clock.advance(SECOND // 7)
-                continue
-            if breaker._probes_out + breaker._probes_ok > PROBES or breaker._probes_out < 0:
-                faults.append((breaker._probes_out, breaker._probes_ok))
-            if chance.random() < 0.2:
-                gate.take_back(granted)
-            else:
-                gate.tell(granted, chance.choice([EndState.OK, EndState.OK, EndState.FAILED, EndState.CANCELLED]))
-
-    crew = [threading.Thread(target=storm, args=(seed,)) for seed in range(THREADS)]
-    for thread in crew:
-        thread.start()
-    for thread in crew:
-        thread.join()
-    return faults
-
-
-def probes_after_all_has_ended(gate, clock):
-    """How many probes this half-open era gets in all, and the state when all have succeeded."""
-    while gate.stats()["breaker"] == "closed":
-        gate.tell(gate.ask(1), EndState.FAILED)
-    clock.advance(SECOND)
-    succeeded = gate._breaker._probes_ok
-    passed = [granted for granted in (gate.ask(1) for _ in range(PROBES + 5)) if isinstance(granted, Pass)]
-    for granted in passed:
-        gate.tell(granted, EndState.OK)
-    return succeeded + len(passed), gate.stats()["breaker"]
-
-
-@pytest.fixture
-def crowded():
-    """Threads take turns after every few instructions."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-RACES = [pytest.param(1_000, id="smoke"), pytest.param(100_000, id="full", marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("transitions", RACES)
-def test_sixty_four_threads_never_get_more_probes_than_there_are_and_lose_none(crowded, transitions):
-    clock = ManualClock(start_ns=SECOND)
-    gate = gate_of(clock, **BREAKER, **{"limits.policy": "fixed", "limits.in_hand": 64})
-    faults = race(gate, clock, transitions)
-    assert (faults, gate.stats()["in_hand"]) == ([], 0)
-    assert gate._breaker._era >= transitions
-    assert probes_after_all_has_ended(gate, clock) == (PROBES, "closed")
-
-
-def test_the_race_finds_a_breaker_that_loses_permits(crowded):
-    """The control: one that forgets probes whose outcome says nothing has none left to give."""
-
-    class Forgetful(Breaker):
-        def abandoned(self, permit):
-            pass
-
-    clock = ManualClock(start_ns=SECOND)
-    rule = BreakerRule(failure_ratio=0.5, window=4, least=2, open_ns=SECOND, probes=PROBES)
-    gate = Gate(clock, Forgetful(rule), None, None)
-    for _ in range(2):
-        gate.tell(gate.ask(1), EndState.FAILED)
-    clock.advance(SECOND)
-    gate.take_back(gate.ask(1))
-    assert probes_after_all_has_ended(gate, clock) == (PROBES - 1, "half_open")
 
 
 def test_the_real_clock_drives_it_too():

@@ -57,6 +57,16 @@ def test_a_batch_counts_once_however_many_share_it():
     assert sizes.requests == 5
 
 
+def test_a_guard_that_is_there_tells_where_it_stands(busy, dial):
+    wire = dial(busy)
+    assert not any(name[0] in ("perfkit_breaker", "perfkit_concurrency_limit") for name in scraped(wire))
+    busy.configure({"breaker.enabled": True, "limits.policy": "adaptive", "limits.in_hand": 12})
+    told = scraped(wire)
+    busy.configure({"breaker.enabled": False, "limits.policy": "none"})
+    assert [told[("perfkit_breaker", state)] for state in ("closed", "open", "half_open")] == [1, 0, 0]
+    assert (told[("perfkit_concurrency_limit",)], told[("perfkit_inputs_in_hand",)]) == (12, 0)
+
+
 def test_the_dashboard_asks_only_for_what_the_server_tells(busy, dial):
     known = {name for name, *_ in scraped(dial(busy))} | {"perfkit_rejects_total"}
     panels = json.loads(data_path("grafana", "perfkit.json").read_text())["panels"]
