@@ -40,6 +40,17 @@ SEEDS = (
         POST.replace(b"/predict", b"/v2/models/noop/infer") + b"Inference-Header-Content-Length: 100\r\n",
     ),
 )
+CONTROL_SEEDS = (
+    b"GET /settings HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /ledger?table=requests&since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /ledger?table=batches&since=12 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /gil-waits HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    sized(
+        b'{"http": {"keep_alive_s": 0.5}, "http.server_timing": false}',
+        b"PATCH /settings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n",
+    ),
+)
 SMUGGLED = b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n"
 AMBIGUOUS = (
     POST + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
@@ -94,11 +105,11 @@ SCRAPS = (
 )
 
 
-def hostile(chance):
+def hostile(chance, seeds=SEEDS):
     """The pieces of one hostile stream."""
     if chance.random() < 0.1:
         return _cut(chance, chance.choice(AMBIGUOUS))
-    data = bytearray(b"".join(chance.choices(SEEDS, k=chance.choice((1, 1, 1, 2, 5)))))
+    data = bytearray(b"".join(chance.choices(seeds, k=chance.choice((1, 1, 1, 2, 5)))))
     for _ in range(chance.choice((0, 1, 1, 1, 2, 4))):
         chance.choice(DEEDS)(chance, data)
     return _cut(chance, bytes(data))

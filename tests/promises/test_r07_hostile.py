@@ -19,7 +19,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mutator import AMBIGUOUS, hostile
+from mutator import AMBIGUOUS, CONTROL_SEEDS, hostile
 
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
@@ -173,6 +173,19 @@ def test_a_stream_that_could_hide_a_request_is_refused_whole(hardened, dial, num
     wire = dial(hardened.port)
     wire.send(AMBIGUOUS[number])
     assert statuses_of(wire.rest()) == [400]
+
+
+def test_the_control_port_withstands_it_too(serve):
+    server, chance = serve(changes=QUICK), random.Random(3)
+    port = int(server.control.url.rpartition(":")[2])
+    for _ in range(300):
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
+            for piece in hostile(chance, CONTROL_SEEDS):
+                with contextlib.suppress(ConnectionError):
+                    client.sendall(piece)
+    assert server.control.get("/settings")["model"] == "noop"
+    assert is_well(server)
+    assert "Traceback" not in server.log.read_text()
 
 
 @pytest.fixture(scope="module")
