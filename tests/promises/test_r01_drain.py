@@ -6,12 +6,17 @@ finishes; exit code 0. Target: 0 accepted requests lost at 200 random points und
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -109,6 +114,43 @@ def test_readiness_goes_first_then_the_listener_and_what_is_in_flight_is_answere
     (tmp_path / "work").touch()
     assert [wire.answer()[0] for wire in (holder, newcomer)] == [200, 200]
     assert server.process.wait(30) == 0
+
+
+def test_under_its_supervisor_too_it_refuses_at_the_end_and_answers_what_is_in_flight(
+    supervised, dial, tmp_path, eventually
+):
+    process, line = supervised("promise_models:Gated", gates(tmp_path, "load", "warm"))
+    port = urlsplit(line["url"]).port
+    holder = dial(port)
+    holder.post("/predict", {"input": "wait"})
+    eventually((tmp_path / "work.awaited").exists)
+    process.send_signal(signal.SIGTERM)
+    eventually(lambda: refuses(port))
+    (tmp_path / "work").touch()
+    assert holder.answer()[0] == 200
+    assert process.wait(30) == 0
+
+
+@pytest.fixture
+def supervised():
+    """Starts `perfkit serve` as a shell would; ends it after the test."""
+    started = []
+    home = Path(__file__).resolve()
+
+    def start(model, env):
+        command = [sys.executable, "-m", "perfkit", "serve", "--model", model, "--port", "0"]
+        paths = os.pathsep.join([str(home.parents[2]), str(home.parent)])
+        environment = os.environ | env | {"PYTHONPATH": paths}
+        started.append(
+            subprocess.Popen(command, cwd=home.parents[2], env=environment, stdout=subprocess.PIPE, text=True)
+        )
+        return started[-1], json.loads(started[-1].stdout.readline())
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate()
 
 
 def test_connections_that_nobody_had_taken_up_yet_are_answered_too(serve, dial, eventually):
