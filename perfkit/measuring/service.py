@@ -28,7 +28,7 @@ from perfkit.serving.server.spec import ServerSpec, write_spec
 from perfkit.settings import ServerSettings
 
 _START_TIMEOUT_S = 120.0
-_STOP_GRACE_S = 25.0
+_LAST_ANSWERS_S = 5.0  # beyond what the settings give a shutdown
 _DYING_S = 0.5  # a dying process closes its sockets a moment before it can be seen to have ended
 _COMPLAINT = "perfkit: "  # how the server's own errors begin
 _KINDS: dict[int, type[PerfkitError]] = {2: ConfigError, 3: EnvironmentLacks}
@@ -121,7 +121,7 @@ class Service:
     def close(self) -> None:
         """Drain and end a launched service; an attached one is left alone."""
         if self._child is not None:
-            children.stop(self._child.process, _STOP_GRACE_S)
+            children.stop(self._child.process, self._child.stop_grace_s)
             self._child.forget()
 
     def _ask(self, control: Endpoint, path: str) -> Any:
@@ -142,6 +142,7 @@ class Child:
     process: subprocess.Popen[bytes]
     log: Path
     placement: Placement
+    stop_grace_s: float
     ready: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def last_line(self) -> str:
@@ -175,7 +176,8 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
             stderr=stream,
             env=_environment(),
         )
-    child = Child(process=process, log=log, placement=placement)
+    stop_grace_s = settings.http.pre_stop_s + settings.http.drain_s + _LAST_ANSWERS_S
+    child = Child(process=process, log=log, placement=placement, stop_grace_s=stop_grace_s)
     try:
         ready = _await_ready(child)
     except BaseException:  # also when interrupted while starting: leave nothing behind

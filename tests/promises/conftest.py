@@ -45,7 +45,8 @@ def told(request: pytest.FixtureRequest) -> Callable[..., None]:
         shown = ", ".join(f"{name} {_short(value)}" for name, value in figures.items())
         lines.append(f"{promise} ({size}): {shown}; target: {target}")
         if folder := os.environ.get("PERFKIT_FIGURES"):
-            row = {"promise": promise, "test": request.node.name, "size": size, "target": target, "figures": figures}
+            rounded = {name: _rounded(value) for name, value in figures.items()}
+            row = {"promise": promise, "test": request.node.name, "size": size, "target": target, "figures": rounded}
             _leave(Path(folder), row | {"date": calendar_now()[:10], "cores": len(os.sched_getaffinity(0))})
 
     return tell
@@ -55,6 +56,10 @@ def _leave(folder: Path, row: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{row['promise'].lower()}_{row['test'].removeprefix('test_').replace('[', '-').rstrip(']')}.json"
     (folder / name).write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _short(value: Any) -> str:
