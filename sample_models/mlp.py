@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from perfkit.serving.server.model import Collated, InputRefused
+from perfkit.serving.server.signature import Signature, TensorSpec
 from sample_models.seeded import seeded_generator, uniform
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ class Mlp:
     """64 numbers in, 4 floats out. Any number of threads may use one instance after `load`."""
 
     payloads: ClassVar[str] = "numbers/mlp.jsonl"
+    signature: ClassVar[Signature] = Signature(
+        inputs=(TensorSpec(name="numbers", datatype="FP32", shape=WIDTHS[:1]),),
+        outputs=(TensorSpec(name="scores", datatype="FP32", shape=WIDTHS[-1:]),),
+        to_payload=lambda row: row["numbers"].tolist(),
+        to_tensors=lambda answer: {"scores": answer},
+    )
 
     _layers: tuple[tuple[Tensor, Tensor], ...]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfkit.serving.server.model import Collated
+from perfkit.serving.server.signature import Signature, TensorSpec
 
 if TYPE_CHECKING:
     from perfkit.serving.devices.device import Device
@@ -17,6 +18,12 @@ class Noop:
     """Any JSON value in, the same four floats out. Imports neither torch nor numpy, and keeps no state."""
 
     payloads: ClassVar[str] = "numbers/noop.jsonl"
+    signature: ClassVar[Signature] = Signature(
+        inputs=(TensorSpec(name="numbers", datatype="FP32", shape=(64,)),),
+        outputs=(TensorSpec(name="answer", datatype="FP32", shape=(4,)),),
+        to_payload=lambda row: row["numbers"].tolist(),
+        to_tensors=lambda answer: {"answer": answer},
+    )
 
     def load(self, device: Device, seed: int) -> None:
         """There is nothing to load."""

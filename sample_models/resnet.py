@@ -18,7 +18,8 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from perfkit.serving.server.model import Collated
-from sample_models.jpeg import decode_jpeg, example_jpeg, jpeg_bytes
+from perfkit.serving.server.signature import Signature, TensorSpec
+from sample_models.jpeg import decode_jpeg, example_jpeg, file_or_text, jpeg_bytes
 from sample_models.seeded import normal, seeded_generator
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ class ResNet:
     """A JPEG in, the likeliest of 1000 untrained classes out. Threads may share one instance after `load`."""
 
     payloads: ClassVar[str] = "images/images.jsonl"
+    signature: ClassVar[Signature] = Signature(
+        inputs=(TensorSpec(name="image", datatype="BYTES", shape=(1,)),),
+        outputs=(
+            TensorSpec(name="class", datatype="INT64", shape=(1,)),
+            TensorSpec(name="score", datatype="FP32", shape=(1,)),
+            TensorSpec(name="trained", datatype="BOOL", shape=(1,)),
+        ),
+        to_payload=lambda row: file_or_text(row["image"][0]),
+        to_tensors=lambda answer: {name: [value] for name, value in answer.items()},
+    )
 
     _stem: _Convolution
     _blocks: tuple[_Block, ...]
@@ -73,7 +84,7 @@ class ResNet:
         self._head = (normal((CLASSES, _STAGE_WIDTHS[-1]), deviation, generator), torch.zeros(CLASSES))
 
     def preprocess(self, payload: Any) -> NDArray[np.float32]:
-        """Decode a base64 JPEG to a normalised square; raises InputRefused for anything that is not one."""
+        """Decode a JPEG, in base64 or as it is, to a normalised square; raises InputRefused for anything else."""
         return decode_jpeg(jpeg_bytes(payload), SIDE)
 
     def collate(self, items: Sequence[NDArray[np.float32]]) -> Collated:

@@ -16,6 +16,7 @@ from perfkit.serving.devices.simulated.device import SimulatedDevice
 from perfkit.serving.devices.simulated.presence import Visit
 from perfkit.serving.devices.simulated.preset import load_preset
 from perfkit.serving.server.model import Collated
+from perfkit.serving.server.signature import Signature, TensorSpec, text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,16 @@ class SimulatedModel:
     """A preset behind the model protocol; it runs on the simulated device only."""
 
     payloads: ClassVar[str] = "texts/short.jsonl"
+    signature: ClassVar[Signature] = Signature(
+        inputs=(TensorSpec(name="text", datatype="BYTES", shape=(1,)),),
+        outputs=(
+            TensorSpec(name="simulated", datatype="BOOL", shape=(1,)),
+            TensorSpec(name="preset", datatype="BYTES", shape=(1,)),
+            TensorSpec(name="size", datatype="INT32", shape=(1,)),
+        ),
+        to_payload=lambda row: text_of(row["text"][0]),
+        to_tensors=lambda answer: {name: [value] for name, value in answer.items()},
+    )
 
     def __init__(self, preset_name: str) -> None:
         self.preset = load_preset(preset_name)

@@ -20,7 +20,7 @@ class _Plain:
     """Fills the gaps of a user's model: every step that the model lacks is the identity."""
 
     def __init__(self, model: Any) -> None:
-        for step in (*_STEPS, "payloads"):
+        for step in (*_STEPS, "payloads", "signature"):
             own = getattr(model, step, None)
             if own is not None:
                 setattr(self, step, own)

@@ -15,7 +15,8 @@ import threading
 from types import TracebackType
 
 from perfkit.serving.server.connection import Connection, Front
-from perfkit.serving.server.routes import Router, cold_routes
+from perfkit.serving.server.router import Router
+from perfkit.serving.server.routes import cold_routes
 from perfkit.settings import HttpSettings
 
 _SWEEP_S = 1.0

@@ -28,7 +28,8 @@ from perfkit.serving.server.departure import depart
 from perfkit.serving.server.listener import BACKLOG, adopt, check_exposure, listen
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
-from perfkit.serving.server.routes import Router, control_routes, service_routes
+from perfkit.serving.server.router import Router
+from perfkit.serving.server.routes import control_routes, service_routes
 from perfkit.serving.server.service import Service
 from perfkit.serving.server.spec import ServerSpec, read_spec
 from perfkit.serving.server.stages import describe

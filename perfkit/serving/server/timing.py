@@ -23,13 +23,14 @@ def _sources() -> list[tuple[str, bool, int]]:
     return found
 
 
-_SOURCES = _sources()
+SOURCES = _sources()
+"""The server's stages in order: name, whether the instant that ends it is the batch's, and that instant's column."""
 
 
 def stage_durations_ns(request: Sequence[int], batch: Sequence[int]) -> Iterator[tuple[str, int]]:
     """The server's stages, from a request's row and its batch's row; absent instants let their neighbours adjoin."""
     before_ns = 0
-    for stage, is_batch, column in _SOURCES:
+    for stage, is_batch, column in SOURCES:
         row = batch if is_batch else request
         instant_ns = row[column] if row else 0
         if instant_ns:

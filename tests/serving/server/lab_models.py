@@ -10,6 +10,7 @@ import sys
 import time
 
 from perfkit.serving.server.model import Collated, InputRefused
+from perfkit.serving.server.signature import Signature, TensorSpec
 
 
 def act(payload, stage):
@@ -147,3 +148,43 @@ class Mortal(OnlyPredict):
             if text.startswith("exit "):
                 os._exit(int(text.split()[1]))
         return super().predict(inputs)
+
+
+def _pair_of(row):
+    numbers, name = row["numbers"].tolist(), row["name"][0].decode()
+    if name == "raise":
+        raise ValueError("told to fail")
+    return [numbers, name]
+
+
+def _pair_to_tensors(answer):
+    total = answer["sum"]
+    return {"sum": [total, total] if answer["label"] == "wrong!" else [total], "label": [answer["label"]]}
+
+
+class Pair:
+    """Two tensors in, two out: adds two numbers and puts an exclamation mark after a name."""
+
+    signature = Signature(
+        inputs=(
+            TensorSpec(name="numbers", datatype="INT32", shape=(2,)),
+            TensorSpec(name="name", datatype="BYTES", shape=(1,)),
+        ),
+        outputs=(
+            TensorSpec(name="sum", datatype="INT64", shape=(1,)),
+            TensorSpec(name="label", datatype="BYTES", shape=(1,)),
+        ),
+        to_payload=_pair_of,
+        to_tensors=_pair_to_tensors,
+    )
+
+    def preprocess(self, payload):
+        if min(payload[0]) < 0:
+            raise InputRefused("no negative numbers")
+        return payload
+
+    def predict(self, inputs):
+        for _, name in inputs:
+            if name.startswith("gate:"):
+                _gate({"gate": name.removeprefix("gate:")})
+        return [{"sum": sum(numbers), "label": f"{name}!"} for numbers, name in inputs]
