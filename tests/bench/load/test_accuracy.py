@@ -1,5 +1,6 @@
-"""How far is the reported latency from the one that the service really held its requests for?"""
+"""How far is the reported latency from the one that the service really held its requests for, and from another's?"""
 
+import re
 import statistics
 
 import numpy as np
@@ -18,6 +19,9 @@ DELAY_US = 10_000
 MOST_P50_ERROR_S = 0.0003
 MOST_P99_ERROR_S = 0.0015
 MOST_P99_OF_WRK = 3
+OUTSIDE_DELAY_US, OUTSIDE_CONCURRENCY = 20_000, 8
+MOST_APART = {"gap": 0.03, "p50": 0.03, "p99": 0.10}
+"""Between perfkit and an outside client: seconds per reply (the throughput), median and tail of the latency."""
 STALL_DELAY_US, STALL_EVERY_MS, STALL_MS = 2_000, 2_000, 200
 STALL_SECONDS = 4
 STALL_RATE_RPS = 500
@@ -68,6 +72,29 @@ def test_error_at_a_fixed_delay(start_target, run_perfkit, run_wrk, show):
     is_good = abs(p50_s) <= MOST_P50_ERROR_S and abs(p99_s) <= most_p99_s
     print(f"  medians {p50_s * 1e3:+.3f} and {p99_s * 1e3:+.3f} ms")
     print(f"  goal: p50 within 0.3 ms, p99 within {most_p99_s * 1e3:.3f} ms: {'pass' if is_good else 'FAIL'}")
+    assert is_good
+
+
+def test_an_outside_client_reports_the_same(start_target, run_perfkit, run_wrk, show):
+    target = start_target(OUTSIDE_DELAY_US)
+
+    def run_round():
+        wrk, _, percentiles = run_wrk(target, OUTSIDE_CONCURRENCY, SECONDS)
+        wrk_gap_s = 1 / float(re.search(r"Requests/sec: +([\d.]+)", wrk.printed)[1])
+        ours, report, samples = run_perfkit(target, ClosedLoop(concurrency=OUTSIDE_CONCURRENCY), SECONDS)
+        inside = samples["received_ns"] <= report["ended_ns"]
+        gap_s = SECONDS / int((inside & (samples["status"] == 200)).sum())
+        p50_s, p99_s = np.percentile(latencies_s(samples), [50, 99])
+        figures = gap_s, wrk_gap_s, p50_s, percentiles[50], p99_s, percentiles[99]
+        return (*figures, max(wrk.neighbours_ratio, ours.neighbours_ratio))
+
+    heading = f"ms per reply, P50 and P99, {OUTSIDE_DELAY_US / 1000:g} ms delay, {OUTSIDE_CONCURRENCY} users"
+    columns = ["perfkit gap", "wrk gap", "perfkit p50", "wrk p50", "perfkit p99", "wrk p99"]
+    medians = list(map(statistics.median, calm_rounds(run_round, heading, columns, show)))
+    apart = {name: medians[2 * place] / medians[2 * place + 1] - 1 for place, name in enumerate(MOST_APART)}
+    is_good = all(abs(apart[name]) <= most for name, most in MOST_APART.items())
+    print("  apart: " + ", ".join(f"{name} {off:+.2%} (at most {MOST_APART[name]:.0%})" for name, off in apart.items()))
+    print(f"  goal: {'pass' if is_good else 'FAIL'}")
     assert is_good
 
 
