@@ -72,4 +72,4 @@ def repository_index(service: Service) -> list[dict[str, Any]]:
 
 def most_inputs(service: Service) -> int:
     """How many inputs one request may hold."""
-    return min(service.settings.queue.depth, MAX_INPUTS)
+    return min(service.settings.queue.depth or MAX_INPUTS, MAX_INPUTS)
