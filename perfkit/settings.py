@@ -19,7 +19,7 @@ from perfkit.fields import Checked, field, nested
 
 PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
-CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic")
+CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asyncio")
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
@@ -41,7 +41,8 @@ class ConcurrencySettings(Checked):
     model: str = field(
         "pool",
         "pool = a fixed number of workers; serial = one thread, one request at a time; thread_per_request = a new "
-        "thread for each, queue.depth at most; elastic = core to max threads by Java's rule",
+        "thread for each, queue.depth at most; elastic = core to max threads by Java's rule; asyncio = coroutines that "
+        "hand each batch to an executor of as many threads as workers",
         choices=CONCURRENCY_MODELS,
     )
 
@@ -185,7 +186,7 @@ class ServerSettings(Checked):
         "staged = pools with a batcher between them; carry = one worker carries one request through",
         choices=TOPOLOGIES,
     )
-    workers: int = field(1, "model worker threads (concurrency.model = pool)", low=1, high=1024)
+    workers: int = field(1, "model worker threads (concurrency.model = pool or asyncio)", low=1, high=1024)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     switch_interval_s: float | None = field(
         None,

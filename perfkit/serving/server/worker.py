@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
 
+from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.station import Bench, Station
+
+Sitting = TypeVar("Sitting")
+
+
+class Source(Protocol[Sitting]):
+    """Where a worker's batches come from: the dispatcher, unless told otherwise."""
+
+    def new_seat(self) -> Sitting:
+        """What one worker needs to take."""
+
+    def take(self, seat: Sitting) -> Taken | None:
+        """Block until there is a batch; None = leave."""
 
 
 class Worker:
     """One named thread with its own lane to the device."""
 
-    def __init__(self, name: str, bench: Bench) -> None:
+    def __init__(self, name: str, bench: Bench, source: Source[Any] | None = None) -> None:
         self.ready: Future[int] = Future()  # the effective intra-op threads, or why the worker cannot start
         self._bench = bench
+        self._source: Source[Any] = source or bench.dispatcher
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
 
     def start(self) -> None:
@@ -28,7 +43,7 @@ class Worker:
         station = open_warm(self._thread.name, self._bench, self.ready)
         if station is None:
             return
-        take, seat = self._bench.dispatcher.take, self._bench.dispatcher.new_seat()
+        take, seat = self._source.take, self._source.new_seat()
         while (taken := take(seat)) is not None:
             station.serve(taken)
         station.close()

@@ -57,6 +57,9 @@ MODELS = [
     {"concurrency.model": "serial", "workers": 1},
     {"concurrency.model": "thread_per_request"},
     {"concurrency.model": "elastic"},
+    {"concurrency.model": "asyncio"},
+    {"concurrency.model": "asyncio", "batch.max_size": 4, "batch.max_delay_s": 60.0},
+    {"concurrency.model": "asyncio", **PLACES},
     {"concurrency.model": "elastic", "elastic.core": 0, "elastic.keep_alive_s": 0.0, "batch.max_size": 4},
     {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 50, "queue.depth": 2},
 ]

@@ -18,7 +18,8 @@ PLANS = [
     {"concurrency.model": "thread_per_request"},
     {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 6, "elastic.keep_alive_s": 0.0},
     {"elastic.core": 0, "queue.depth": 4, "batch.max_size": 2},
-    {"concurrency.model": "pool", "batch.max_size": 1, "queue.depth": 64},
+    {"concurrency.model": "asyncio", "workers": 2, "queue.depth": 64, "batch.max_delay_s": 0.001},
+    {"concurrency.model": "pool", "batch.max_size": 1},
 ]
 
 

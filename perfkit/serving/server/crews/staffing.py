@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perfkit.clock import NS_PER_S
 from perfkit.serving.scheduling.elastic import ElasticLimits
+from perfkit.serving.server.crews.coroutines import CoroutineCrew
 from perfkit.serving.server.crews.crew import Crew
 from perfkit.serving.server.crews.elastic import ElasticCrew
 from perfkit.serving.server.crews.fixed import FixedCrew
@@ -27,6 +28,10 @@ def _per_request(settings: ServerSettings, bench: Bench) -> Crew:
     return ThreadPerRequest(bench)
 
 
+def _coroutines(settings: ServerSettings, bench: Bench) -> Crew:
+    return CoroutineCrew(bench, settings.workers)
+
+
 def _elastic(settings: ServerSettings, bench: Bench) -> Crew:
     return ElasticCrew(bench, _limits(settings.elastic))
 
@@ -41,4 +46,5 @@ _CREWS: dict[str, Callable[[ServerSettings, Bench], Crew]] = {
     "serial": _fixed,  # of one, which the settings see to
     "thread_per_request": _per_request,
     "elastic": _elastic,
+    "asyncio": _coroutines,
 }
