@@ -187,6 +187,13 @@ class ServerSettings(Checked):
         choices=TOPOLOGIES,
     )
     workers: int = field(1, "model worker threads (concurrency.model = pool or asyncio)", low=1, high=1024)
+    replicas: int = field(
+        1,
+        "replicas that share the model's weights in one process, each with its own queue of queue.depth and its own "
+        "workers; a request goes to the one with the least in hand",
+        low=1,
+        high=64,
+    )
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     switch_interval_s: float | None = field(
         None,
@@ -234,6 +241,8 @@ def _check_concurrency(settings: ServerSettings) -> None:
     where = f"with concurrency.model = {model}"
     if model == "serial" and settings.workers != 1:
         raise ConfigError(f"workers is {settings.workers} {where}; serial is one thread (set workers = 1, or pool)")
+    if model == "serial" and settings.replicas != 1:
+        raise ConfigError(f"replicas is {settings.replicas} {where}; serial is one thread (set replicas = 1, or pool)")
     if model in ONE_AT_A_TIME and settings.batch.max_size != 1:
         raise ConfigError(
             f"batch.max_size is {settings.batch.max_size} {where}; its threads serve one request at a time "

@@ -21,10 +21,17 @@ class Exit(Protocol):
         """Hand jobs over; any thread may."""
 
 
+class LoopExit(Exit, Protocol):
+    """An exit that leads to the event loop."""
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> asyncio.TimerHandle:
+        """Have the loop call back at an instant; from the loop's own thread."""
+
+
 class Counted:
     """An exit that tells which jobs leave, before they do."""
 
-    def __init__(self, exits: Exit, tell: Callable[[Sequence[Job]], None]) -> None:
+    def __init__(self, exits: LoopExit, tell: Callable[[Sequence[Job]], None]) -> None:
         self._exits = exits
         self._tell = tell
 
@@ -33,6 +40,10 @@ class Counted:
         leaving = list(jobs)
         self._tell(leaving)
         self._exits.put(leaving)
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> asyncio.TimerHandle:
+        """As the loop's own exit does."""
+        return self._exits.call_at(at_ns, call)
 
 
 class Outbox:

@@ -30,7 +30,7 @@ from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
-from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import describe, postprocess, preprocess
@@ -53,7 +53,7 @@ class Plant:
 
     model: Model
     device: Device
-    outbox: Outbox
+    outbox: LoopExit
     books: Books
     clock: Clock = REAL_CLOCK
 
@@ -61,17 +61,20 @@ class Plant:
 class Pipeline:
     """A running service at one setting."""
 
-    def __init__(self, settings: ServerSettings, plant: Plant) -> None:
+    def __init__(self, settings: ServerSettings, plant: Plant, replica: int | None = None) -> None:
         self.settings = settings
         self.effective_threads: tuple[int, ...] = ()
         self.gate = build_gate(settings, plant.clock)
         self._plant = plant
+        self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
         self._before: Pool[Job] | None = None
         self._after: Pool[tuple[Job, Any]] | None = None
         if settings.preprocess.placement == "threads":
-            self._before = Pool("preprocess", settings.preprocess.threads, self._preprocess, plant.device)
+            self._before = Pool(f"preprocess{self._mark}", settings.preprocess.threads, self._preprocess, plant.device)
         if settings.postprocess.placement == "threads":
-            self._after = Pool("postprocess", settings.postprocess.threads, self._postprocess, plant.device)
+            self._after = Pool(
+                f"postprocess{self._mark}", settings.postprocess.threads, self._postprocess, plant.device
+            )
         self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox, self._forward)
         self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
         self._door_timer: TimerHandle | None = None  # that look
@@ -79,6 +82,10 @@ class Pipeline:
         self._caller = Caller(bench)
         self._crew = staff(settings, bench)
         self._put = self._crew.put
+
+    def loads(self) -> list[int]:
+        """There is nothing to choose between."""
+        return []
 
     @property
     def queued(self) -> int:
@@ -179,6 +186,7 @@ class Pipeline:
         plant, settings = self._plant, self.settings
         sizes = {1, settings.batch.max_size}
         return Bench(
+            name=f"model{self._mark}",
             model=plant.model,
             device=plant.device,
             dispatcher=self._dispatcher,

@@ -29,7 +29,8 @@ from perfkit.serving.server.connection import Front
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Books, Plant
+from perfkit.serving.server.replicas import build
 from perfkit.serving.server.slow_requests import SlowRequestLog
 from perfkit.settings import ServerSettings
 
@@ -70,7 +71,7 @@ class Service:
         self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
         self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
         self._changing = asyncio.Lock()  # one change of settings at a time
-        self.pipeline = Pipeline(settings, self._plant)
+        self.pipeline = build(settings, self._plant)
         self.slow_log = self._open_slow_log(settings)
         _set_switch_interval(settings)
 
@@ -106,7 +107,7 @@ class Service:
                 raise ConfigError(f"{names} cannot change while the server runs; start it again with the new value")
             if self.is_draining:
                 raise ConfigError("the service is shutting down; its settings cannot change any more")
-            successor = Pipeline(settings, self._plant)
+            successor = build(settings, self._plant)
             await asyncio.to_thread(successor.start)
             predecessor, self.pipeline, self.settings = self.pipeline, successor, settings
             if self.front is not None:
@@ -167,7 +168,11 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
-            "crew": {"model": self.settings.concurrency.model, **dataclasses.asdict(self.pipeline.headcount())},
+            "crew": {
+                "model": self.settings.concurrency.model,
+                **dataclasses.asdict(self.pipeline.headcount()),
+                "replica_loads": self.pipeline.loads(),
+            },
             "counters": {"accepted": self.accepted, **ended},
             "rejects": dict(self.rejects),
             "http_errors": self.front.errors if self.front is not None else 0,

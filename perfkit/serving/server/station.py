@@ -19,7 +19,7 @@ from perfkit.serving.server.batch_run import BatchIds, BatchRunner
 from perfkit.serving.server.dispatcher import Dispatcher, Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
-from perfkit.serving.server.outbox import Exit
+from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import postprocess, preprocess
@@ -29,10 +29,11 @@ from perfkit.serving.server.stages import postprocess, preprocess
 class Bench:
     """What all workers of a pipeline share."""
 
+    name: str  # what the threads of the crew are called, before their number
     model: Model
     device: Device
     dispatcher: Dispatcher
-    outbox: Exit
+    outbox: LoopExit
     requests: Ledger
     batches: Ledger
     batch_ids: BatchIds

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -14,8 +15,12 @@ import pytest
 
 from perfkit import fields
 from perfkit.measuring.service import Service, launch
+from perfkit.serving.devices.cpu import CpuDevice
+from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
-from perfkit.settings import ServerSettings
+from perfkit.serving.server.pipeline import Books, Plant
+from perfkit.serving.server.replicas import build
+from perfkit.settings import LedgerSettings, ServerSettings
 
 _PATIENCE_S = 20.0
 
@@ -170,3 +175,56 @@ def dial_to() -> Iterator[Callable[[str], Wire]]:
     yield connect
     for wire in wires:
         wire.close()
+
+
+class Gated:
+    """Doubles numbers as soon as its gate is open; zeros, its example, pass at once."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.batches: list[list[Any]] = []
+
+    def example(self) -> Any:
+        return 0
+
+    def predict(self, inputs: Sequence[Any]) -> list[Any]:
+        if inputs != [0] * len(inputs):
+            self.batches.append(list(inputs))
+            assert self.gate.wait(20)
+        return [2 * item for item in inputs]
+
+
+class Shop:
+    """A started service, its model, and what it was asked."""
+
+    def __init__(self, outbox: Any, changes: dict[str, Any], device: Any) -> None:
+        settings = fields.replace(ServerSettings(model="x:Y", ledger=LedgerSettings(capacity=1024)), changes)
+        self.model = Gated()
+        self.books = Books(settings.ledger)
+        self.device = device or CpuDevice()
+        plant = Plant(model=complete(self.model), device=self.device, outbox=outbox, books=self.books)
+        self.pipeline = build(settings, plant)
+        self.pipeline.start()
+
+    def ask(self, *numbers: int) -> tuple[list[Job], Any]:
+        """Jobs of one request, and why they were not let in."""
+        jobs = [Job(number, receiver=None, row=self.books.requests.open(), deadline_ns=0) for number in numbers]  # type: ignore[arg-type]
+        return jobs, self.pipeline.enter(jobs)
+
+    def close(self) -> None:
+        self.model.gate.set()
+        self.pipeline.close()
+
+
+@pytest.fixture
+def open_shop(finished: Any) -> Iterator[Callable[..., Shop]]:
+    """Opens services over one outbox, and closes them."""
+    shops: list[Shop] = []
+
+    def make(device: Any = None, **changes: Any) -> Shop:
+        shops.append(Shop(finished, changes, device))
+        return shops[-1]
+
+    yield make
+    for shop in shops:
+        shop.close()

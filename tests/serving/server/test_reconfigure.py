@@ -19,7 +19,9 @@ PLANS = [
     {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 6, "elastic.keep_alive_s": 0.0},
     {"elastic.core": 0, "queue.depth": 4, "batch.max_size": 2},
     {"concurrency.model": "asyncio", "workers": 2, "queue.depth": 64, "batch.max_delay_s": 0.001},
-    {"concurrency.model": "pool", "batch.max_size": 1},
+    {"replicas": 2},
+    {"concurrency.model": "thread_per_request", "batch.max_size": 1},
+    {"concurrency.model": "pool", "replicas": 1},
 ]
 
 

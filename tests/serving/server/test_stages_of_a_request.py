@@ -34,6 +34,7 @@ from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.plain import PlainCall
 from perfkit.serving.server.predict import Prediction
+from perfkit.serving.server.replicas import build
 from perfkit.serving.server.station import Station
 from perfkit.settings import BatchSettings, LedgerSettings, ServerSettings, StageSettings
 
@@ -237,10 +238,13 @@ SETTINGS = {
     "thread_per_request": PER_REQUEST,
     "elastic, own thread": ELASTIC,
     "elastic, queued": fields.replace(ELASTIC, {"elastic.core": 0}),
+    "asyncio": fields.replace(INLINE, {"concurrency.model": "asyncio"}),
+    "replica": fields.replace(INLINE, {"replicas": 2}),
 }
 # A worker that does everything itself queues and gathers nothing after preprocess; the wait for the busy worker lies
-# before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread.
-OWN_THREAD = ("thread_per_request", "elastic, own thread")
+# before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread; and who is
+# handed from a coroutine to an executor waits for that.
+OWN_THREAD = ("thread_per_request", "elastic, own thread", "asyncio")
 ABSENT = {kind: () if kind == "pooled" else ("queue_wait", "batch_wait") for kind in SETTINGS}
 SHOWN_AS = {
     kind: {} if kind == "pooled" or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS
@@ -267,8 +271,10 @@ class Laboratory:
         self.outbox = Held()
         device, model = ScriptedDevice(script), ScriptedModel(script, splits_slowly=not self.is_pooled)
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
-        self.pipeline = Pipeline(settings, plant)
-        self.station = Station("model-0", self.pipeline._bench())
+        self.pipeline = build(settings, plant)
+        self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
+        self.station = Station("model-0", self.parts._bench())
+        self.hands_over = settings.concurrency.model == "asyncio"
         self.service = SimpleNamespace(
             settings=settings,
             books=self.books,
@@ -319,12 +325,17 @@ class Laboratory:
         }
 
     def _through_the_pipeline(self):
-        spend, pipeline = self.script.spend, self.pipeline
+        spend, pipeline = self.script.spend, self.parts
+        dispatcher = pipeline._dispatcher
+        if self.hands_over:
+            taken = dispatcher.look(SimpleNamespace(), self.clock.now_ns())
+            spend("preprocess_wait")
+            self.station.serve(taken)
+            return
         spend("preprocess_wait")
         if self.is_pooled:
             pipeline._before.take_up()
             spend("queue_wait")
-        dispatcher = pipeline._dispatcher
         if HeldThread.made:
             dispatcher.close()  # else the thread would stay for more
             HeldThread.made[0].take_up()

@@ -49,8 +49,8 @@ class CoroutineCrew:
         self._dispatcher = bench.dispatcher
         self._clock = bench.device.clock
         self._handover = Handover()
-        self._workers = [Worker(f"model-{index}", bench, self._handover) for index in range(size)]
-        self._thread = threading.Thread(target=self._run_loop, name="model-loop", daemon=True)
+        self._workers = [Worker(f"{bench.name}-{index}", bench, self._handover) for index in range(size)]
+        self._thread = threading.Thread(target=self._run_loop, name=f"{bench.name}-loop", daemon=True)
 
     def start(self) -> tuple[int, ...]:
         """Start the executor's threads, wait until all are warm, then start the loop."""

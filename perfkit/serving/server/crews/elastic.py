@@ -28,7 +28,7 @@ class ElasticCrew:
         self._bench = bench
         self._dispatcher = bench.dispatcher
         self._clock = bench.device.clock
-        self._roster = Roster()
+        self._roster = Roster(bench.name)
         self._lock = threading.Lock()  # guards _rule
         self._rule = ElasticRule(limits)
         self._promised: set[Job] = set()  # admitted to a thread of their own; for the event loop's thread

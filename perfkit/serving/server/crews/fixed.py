@@ -15,7 +15,7 @@ class FixedCrew:
         self.admit = bench.dispatcher.admit
         self.put = bench.dispatcher.put
         self._dispatcher = bench.dispatcher
-        self._workers = [Worker(f"model-{index}", bench) for index in range(size)]
+        self._workers = [Worker(f"{bench.name}-{index}", bench) for index in range(size)]
 
     def start(self) -> tuple[int, ...]:
         """Start every worker and wait until all are warm."""

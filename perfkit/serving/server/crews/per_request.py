@@ -34,7 +34,7 @@ class ThreadPerRequest:
         self._unserved: deque[Job] = deque()  # admitted, and ended because no thread could start
         # Out of the count before the answer leaves: its client may send the next request at once.
         self._bench = dataclasses.replace(bench, outbox=Counted(bench.outbox, bench.dispatcher.finish))
-        self._roster = Roster()
+        self._roster = Roster(bench.name)
 
     def start(self) -> tuple[int, ...]:
         """Warm the model up on a thread as a request will have it."""

@@ -16,7 +16,8 @@ class Roster:
     there were threads at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name  # of every thread, before its number
         self._lock = threading.Lock()  # guards everything below
         self._free: list[int] = []  # a heap
         self._threads: list[threading.Thread] = []  # the latest of each number
@@ -27,7 +28,9 @@ class Roster:
         """Start a named thread that does `work` (handed its name) and ends; RuntimeError when the system has none."""
         with self._lock:
             number = heapq.heappop(self._free) if self._free else len(self._threads)
-            thread = threading.Thread(target=self._live, args=(number, work), name=f"model-{number}", daemon=True)
+            thread = threading.Thread(
+                target=self._live, args=(number, work), name=f"{self._name}-{number}", daemon=True
+            )
             if number == len(self._threads):
                 self._threads.append(thread)
             else:
@@ -53,7 +56,7 @@ class Roster:
 
     def _live(self, number: int, work: Callable[[str], None]) -> None:
         try:
-            work(f"model-{number}")
+            work(f"{self._name}-{number}")
         finally:
             self._leave(number)
 

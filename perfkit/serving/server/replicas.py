@@ -1,0 +1,119 @@
+"""How do several replicas share one model's weights? Each has its own queue and its own workers.
+
+A replica is a whole pipeline: preprocess and postprocess pools, a queue of `queue.depth`, a crew. A request
+goes to the replica that has the least in hand, inputs of one request together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from asyncio import TimerHandle
+from collections.abc import Callable, Sequence
+
+from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.scheduling.routing import least_loaded
+from perfkit.serving.server.crews.crew import Headcount
+from perfkit.serving.server.gate import build_gate
+from perfkit.serving.server.job import Job
+from perfkit.serving.server.outbox import Counted
+from perfkit.serving.server.pipeline import Pipeline, Plant
+from perfkit.settings import ServerSettings
+
+
+class Replicas:
+    """Pipelines side by side over one model, behind one gate; used as a pipeline is."""
+
+    def __init__(self, settings: ServerSettings, plant: Plant) -> None:
+        self.gate = build_gate(settings, plant.clock)
+        self._plant = plant
+        self._lock = threading.Lock()  # guards _loads
+        self._loads = [0] * settings.replicas  # jobs that came in and have not ended
+        self._homes: dict[Job, int] = {}  # the replica of each such job
+        counted = dataclasses.replace(plant, outbox=Counted(plant.outbox, self._ended))
+        self._pipelines = [Pipeline(settings, counted, replica=index) for index in range(settings.replicas)]
+        self._turn = 0
+
+    @property
+    def effective_threads(self) -> tuple[int, ...]:
+        """Intra-op threads in force at every station of every replica."""
+        return tuple(threads for pipeline in self._pipelines for threads in pipeline.effective_threads)
+
+    @property
+    def queued(self) -> int:
+        """Jobs that wait for a model worker, in all queues."""
+        return sum(pipeline.queued for pipeline in self._pipelines)
+
+    @property
+    def admitted(self) -> int:
+        """Jobs admitted and not yet in a model worker's hands, in all replicas."""
+        return sum(pipeline.admitted for pipeline in self._pipelines)
+
+    def start(self) -> None:
+        """Start every replica; raises TargetFailed when one cannot start, and then none runs."""
+        try:
+            for pipeline in self._pipelines:
+                pipeline.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def headcount(self) -> Headcount:
+        """Model worker threads of all replicas."""
+        first, *others = (pipeline.headcount() for pipeline in self._pipelines)
+        return sum(others, first)
+
+    def loads(self) -> list[int]:
+        """How much each replica has in hand."""
+        return list(self._loads)
+
+    def enter(self, jobs: Sequence[Job]) -> Rejected | None:
+        """As a pipeline's, into the replica with the least in hand. Only for the event loop's thread."""
+        index = least_loaded(self._loads, self._turn)
+        self._turn = index + 1
+        with self._lock:
+            self._loads[index] += len(jobs)
+        for job in jobs:
+            self._homes[job] = index
+        rejected = self._pipelines[index].enter(jobs)
+        if rejected is not None:
+            self._ended(jobs)
+        return rejected
+
+    def cancel(self, job: Job) -> bool:
+        """As a pipeline's, in the job's own replica."""
+        job.is_gone = True
+        return self._taken_out(job, Pipeline.cancel)
+
+    def expire(self, job: Job) -> bool:
+        """As a pipeline's, in the job's own replica."""
+        return self._taken_out(job, Pipeline.expire)
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> TimerHandle:
+        """Have the event loop call back at an instant. Only for the loop's thread."""
+        return self._plant.outbox.call_at(at_ns, call)
+
+    def close(self) -> None:
+        """Admit nothing more anywhere, finish what was admitted, end every thread. Blocks."""
+        for pipeline in self._pipelines:
+            pipeline.close()
+
+    def _taken_out(self, job: Job, take_out: Callable[[Pipeline, Job], bool]) -> bool:
+        index = self._homes.get(job)
+        if index is None:  # it has ended meanwhile, and its answer is on its way
+            return False
+        was_there = take_out(self._pipelines[index], job)
+        if was_there:
+            self._ended([job])
+        return was_there
+
+    def _ended(self, jobs: Sequence[Job]) -> None:
+        """The jobs leave their replicas; called from any thread, before their answers leave."""
+        with self._lock:
+            for job in jobs:
+                self._loads[self._homes.pop(job)] -= 1
+
+
+def build(settings: ServerSettings, plant: Plant) -> Pipeline | Replicas:
+    """What serves at a setting, not started yet."""
+    return Pipeline(settings, plant) if settings.replicas == 1 else Replicas(settings, plant)
