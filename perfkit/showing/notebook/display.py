@@ -1,4 +1,4 @@
-"""How does a notebook show a run or a scan? As a table with grades, a scan with its curve.
+"""How does a notebook show a run, a scan or a contrast? As a table with grades, a scan with its curve.
 
 Registered by type name, so that neither IPython nor pandas is loaded before there is something to show, and
 the measuring part knows nothing of pages.
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perfkit.measuring.experiment import Run
+    from perfkit.measuring.scanning.contrast import Contrast
     from perfkit.measuring.scanning.grid import Scan
 
 _RUN = ("perfkit.measuring.experiment", "Run")
 _SCAN = ("perfkit.measuring.scanning.grid", "Scan")
+_CONTRAST = ("perfkit.measuring.scanning.contrast", "Contrast")
 
 
 def register(shell: Any | None = None) -> None:
@@ -24,6 +26,7 @@ def register(shell: Any | None = None) -> None:
     if shell is None:
         return
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_RUN, _bundle)
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*_CONTRAST, _bundle_of_contrast)
     shell.display_formatter.ipython_display_formatter.for_type_by_name(*_SCAN, _show_scan)
 
 
@@ -32,6 +35,11 @@ def _bundle(result: Run | Scan, include: Any = None, exclude: Any = None) -> dic
 
     table = table_of(result)
     return {"text/plain": to_text(table), "text/html": to_html(table)}
+
+
+def _bundle_of_contrast(found: Contrast, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """The table alone: its curves are in the contest that measured it."""
+    return _bundle(found.scan)
 
 
 def _show_scan(scan: Scan) -> None:

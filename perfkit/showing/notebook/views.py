@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from perfkit.showing.notebook.chart import Chart, Flame
 
-Scans = Scan | Mapping[str, Scan]
-"""A scan, or several of the same setting by a label each."""
+Scans = Scan | Contrast | Mapping[str, Scan]
+"""A scan, a contrast, or several scans of the same setting by a label each."""
 _USUAL_CONCURRENCY = 8
 
 
@@ -71,11 +71,10 @@ def curve_of(contrast: Contrast, before: Contrast | None = None) -> go.Figure:
     """Throughput and latency of every side over the varied setting; those of `before` as faint lines behind."""
     from perfkit.showing.plots.scan import add_earlier, plot_scan, scan_table
 
-    varied = contrast.varied
-    table = scan_table(contrast.series, varied)
-    title = f"{contrast.scan.points[0]['settings']['model']}: {' against '.join(contrast.series)}"
-    figure = plot_scan(table, varied, knee=contrast.knees, title=title)
-    return figure if before is None else add_earlier(figure, table, scan_table(before.series, varied))
+    section = _section(contrast)
+    table = scan_table(section["series"], section["varied"])
+    figure = plot_scan(table, section["varied"], knee=section["knee"], title=section["title"])
+    return figure if before is None else add_earlier(figure, table, scan_table(before.series, before.varied))
 
 
 def ledger(result: Run | Scans) -> Chart:
@@ -114,6 +113,10 @@ def _section(scans: Scans) -> Mapping[str, Any]:
     """Title, varied setting, points by label and knees of one scan or of several."""
     if isinstance(scans, Scan):
         return report_of_scan(scans).scans[0]
+    if isinstance(scans, Contrast):
+        model = scans.scan.points[0]["settings"]["model"]
+        title = f"{model}: {' against '.join(scans.series)}"
+        return {"title": title, "varied": scans.varied, "series": scans.series, "knee": scans.knees}
     parts = {label: report_of_scan(scan).scans[0] for label, scan in scans.items()}
     varied = {part["varied"] for part in parts.values()}
     if len(varied) != 1:
