@@ -6,6 +6,7 @@ write the answer and close the books on it.
 
 from __future__ import annotations
 
+import logging
 from asyncio import TimerHandle
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ _STATUS = {
     EndState.REFUSED: 422,
     EndState.FAILED: 500,
 }
+_INTERNAL = "the server failed on this request; its log says why"
+_log = logging.getLogger("perfkit.server")
 _NS_PER_MS = 1_000_000
 _RETRY_LATER = (EndState.REJECTED, EndState.EXPIRED)
 
@@ -79,6 +82,11 @@ class Prediction:
         except MalformedRequest as error:
             self._rows_from(row, [None])
             self._refuse(EndState.REFUSED, error.status, error.code, str(error))
+            return
+        except Exception:
+            _log.exception("cannot read a request for %s", self._request.target[:200])
+            self._rows_from(row, [None])
+            self._refuse(EndState.FAILED, 500, "internal", _INTERNAL)
             return
         self._rows_from(row, call.payloads)
         if self._deadline_ns and service.clock.now_ns() >= self._deadline_ns:
@@ -166,7 +174,11 @@ class Prediction:
         extra = self._timing() if state is EndState.OK and self._wants_timing() else b""
         request, content_type = self._request, JSON
         if state is EndState.OK and self._call is not None:
-            body, content_type, headers = self._call.write([job.output for job in self._jobs])
+            try:
+                body, content_type, headers = self._call.write([job.output for job in self._jobs])
+            except Exception:
+                self._fail_instead()
+                return
             extra += headers
         else:
             body = error_body(worst.code, worst.message, request.target)
@@ -180,6 +192,13 @@ class Prediction:
         reply = response(status, body, content_type, extra, closes=closes)
         answered_ns = request.connection.answer(reply, closes=closes)
         self._close_books(status, replied_ns, answered_ns or replied_ns)
+
+    def _fail_instead(self) -> None:
+        """The good answer cannot be written: nothing that the request holds may stay behind for that."""
+        _log.exception("cannot write the answer to a request for %s", self._request.target[:200])
+        for job in self._jobs:
+            job.end_state = EndState.OPEN
+        self._refuse(EndState.FAILED, 500, "internal", _INTERNAL)
 
     def _close_books(self, status: int, replied_ns: int, answered_ns: int) -> None:
         """The ledger has its own stamp of the reply; gauge and middleware use the connection's, to check it."""
