@@ -64,9 +64,9 @@ def _config_tensor(spec: TensorSpec) -> dict[str, Any]:
 
 def repository_index(service: Service) -> list[dict[str, Any]]:
     """The one model that there is."""
-    is_ready = service.unready() is None
-    state = "READY" if is_ready else "UNAVAILABLE"
-    reason = "" if is_ready else service.not_ready().reason
+    why_not = service.unready()
+    state = "READY" if why_not is None else "UNAVAILABLE"
+    reason = "" if why_not is None else why_not.reason
     return [{"name": service.settings.model, "version": VERSION, "state": state, "reason": reason}]
 
 
