@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import hypothesis.strategies as st
 import orjson
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from perfkit import fields
@@ -315,6 +315,6 @@ class LeakyCrowd(Crowd):
 
 
 def test_the_crowd_finds_a_pipeline_that_leaks():
-    """The control."""
+    """The control: the first leak is enough, and is not made smaller."""
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(LeakyCrowd, settings=settings(TestCrowd.settings, report_multiple_bugs=False))
+        run_state_machine_as_test(LeakyCrowd, settings=settings(TestCrowd.settings, phases=[Phase.generate]))
