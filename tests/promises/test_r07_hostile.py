@@ -27,10 +27,9 @@ from perfkit.serving.server.plain import read_document, read_id, read_inputs
 
 TARGET = "0 crashes, 0 undeclared 5xx, 0 hangs over twice the time-out"
 DECLARED = {100, 200, 400, 403, 404, 405, 408, 413, 415, 422, 429, 431, 503, 504}
-TIMEOUT_S = 0.5
-SWEEP_S = 1.0  # how often the server looks at its deadlines
+TIMEOUT_S = 1.0
 PATIENCE_S = 60.0
-QUICK = {"http.request_timeout_s": TIMEOUT_S, "http.keep_alive_s": TIMEOUT_S, "queue.depth": 10_000}
+QUICK = {"http.request_timeout_s": TIMEOUT_S, "http.keep_alive_s": 0.2, "queue.depth": 10_000}
 
 
 class Block:
@@ -135,7 +134,7 @@ def is_well(server):
     return answer.endswith(b'\r\n\r\n{"id":"well","output":[0.25,0.25,0.25,0.25]}')
 
 
-def check(server, told, eventually, requests, size):
+def check(server, told, eventually, requests, size=500):
     threads = psutil.Process(server.pid).num_threads()
     counts, wrong, longest_s, hangs = attack(server, requests, size, seed=requests)
     undeclared = len(wrong)
@@ -149,21 +148,22 @@ def check(server, told, eventually, requests, size):
     assert (stats["admitted"], stats["queued"], stats["counters"]["failed"]) == (0, 0, 0)
     assert psutil.Process(server.pid).num_threads() <= threads
     assert "Traceback" not in server.log.read_text()
+    return longest_s
 
 
 def test_two_thousand_hostile_requests_break_nothing(serve, told, eventually):
-    check(serve(changes=QUICK), told, eventually, 2_000, 1_000)
+    check(serve(changes=QUICK | {"http.request_timeout_s": 0.3}), told, eventually, 2_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_hundred_thousand_hostile_requests_break_nothing(serve, told, eventually):
-    check(serve(changes=QUICK), told, eventually, 100_000, 500)
+    assert check(serve(changes=QUICK), told, eventually, 100_000) <= 2 * TIMEOUT_S
 
 
 def test_the_attack_notices_a_server_that_breaks(serve):
     """The control of the tests above: a server whose parsing raises on numbers that do not fit."""
-    server = serve(changes=QUICK, env={"PERFKIT_CHOKES": "1"})
+    server = serve(changes=QUICK | {"http.request_timeout_s": 0.3}, env={"PERFKIT_CHOKES": "1"})
     _, wrong, _, _ = attack(server, 100, 100, seed=1)
     assert {status for status, _ in wrong} == {500}
 

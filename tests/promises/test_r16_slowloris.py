@@ -1,7 +1,7 @@
 """R16: are clients that send a byte now and then cut off, and does nobody else notice them?
 
 A whole request has one absolute deadline, which a byte does not renew. Target: 500 connections that send 1 byte a
-second are each closed within 10 s (deadline 8 s, looked at every second), and the P99 of good requests is at most 1.5
+second are each closed within 10 s (deadline 9 s), and the P99 of good requests is at most 1.5
 times what it is without them. 500 idle connections cost no throughput.
 """
 
@@ -110,7 +110,7 @@ def test_slow_clients_are_cut_off_at_their_deadline(serve, dial, told):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_five_hundred_slow_clients_are_cut_off_and_cost_others_little(serve, dial, generate, told):
-    server = serve(changes={"http.request_timeout_s": 8.0})
+    server = serve(changes={"http.request_timeout_s": 9.0})
     drips = []
 
     def disturbed():

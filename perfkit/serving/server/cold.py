@@ -19,7 +19,7 @@ from perfkit.serving.server.router import Router
 from perfkit.serving.server.routes import cold_routes
 from perfkit.settings import HttpSettings
 
-_SWEEP_S = 1.0
+_SWEEP_S = 0.25
 _FLUSH_S = 1.0  # for requests that have begun to arrive
 
 

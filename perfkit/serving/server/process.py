@@ -35,7 +35,7 @@ from perfkit.serving.server.spec import ServerSpec, read_spec
 from perfkit.serving.server.stages import describe
 from perfkit.settings import HttpSettings, ServerSettings
 
-_SWEEP_S = 1.0
+_SWEEP_S = 0.25  # how much later than its deadline a connection may be cut off
 
 
 def serve(spec: ServerSpec) -> None:
