@@ -16,6 +16,12 @@ def chunked(body, size):
 
 
 BODY = b'{"input": [0.5, 1e3, "text", null, {"deep": [1, 2]}], "id": "mine"}'
+INFER = POST.replace(b"/predict", b"/v2/models/promise_models:Tensors/infer")
+BINARY = (
+    b'{"inputs": [{"name": "texts", "shape": [2, 1], "datatype": "BYTES", "parameters": {"binary_data_size": 12}},'
+    b'{"name": "numbers", "shape": [2, 2], "datatype": "FP32", "parameters": {"binary_data_size": 16}}]}'
+)
+TAIL = b"\2\0\0\0ab\2\0\0\0cd" + b"\0\0\x80\x3f" * 4
 SEEDS = (
     sized(BODY),
     sized(b'{"inputs": [1, 2, 3], "id": 7}'),
@@ -29,16 +35,16 @@ SEEDS = (
     b"GET /health/ready HTTP/1.1\r\nHost: [::1]:80\r\nOrigin: http://localhost\r\n\r\n",
     b"GET /metrics HTTP/1.0\r\n\r\n",
     b"HEAD /stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"GET /v2/models HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /v2/models/promise_models:Tensors/stats HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /v2/models/promise_models%3ATensors/versions/1/ready HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    sized(b'{"ready": true}', POST.replace(b"/predict", b"/v2/repository/index")),
     sized(
-        b'{"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}]}',
-        POST.replace(b"/predict", b"/v2/models/noop/infer"),
+        b'{"id": "a", "inputs": [{"name": "numbers", "shape": [1, 2], "datatype": "FP32", "data": [1, 2.5]},'
+        b'{"name": "texts", "shape": [1, 3], "datatype": "BYTES", "data": [["a", "", "c"]]}],'
+        b'"outputs": [{"name": "scores", "parameters": {"binary_data": true}}]}',
+        INFER,
     ),
-    sized(
-        b'{"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "parameters": {"binary_data_size": 4}}]}'
-        + b"\0" * 4,
-        POST.replace(b"/predict", b"/v2/models/noop/infer") + b"Inference-Header-Content-Length: 100\r\n",
-    ),
+    sized(BINARY + TAIL, INFER + b"Inference-Header-Content-Length: %d\r\n" % len(BINARY)),
 )
 CONTROL_SEEDS = (
     b"GET /settings HTTP/1.1\r\nHost: localhost\r\n\r\n",

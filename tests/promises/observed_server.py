@@ -12,7 +12,7 @@ import os
 import sys
 
 from perfkit.records import EndState
-from perfkit.serving.server import process, routes
+from perfkit.serving.server import process, router
 from perfkit.serving.server.pipeline import Pipeline
 
 
@@ -41,14 +41,14 @@ def lose_some(every=10):
 
 def choke():
     """From now on a request that names its own number is too much."""
-    handle = routes.Router.handle
+    handle = router.Router.handle
 
-    def fragile(router, request):
+    def fragile(found, request):
         if b"perfkit-id" in request.headers:
             raise ValueError("too much")
-        handle(router, request)
+        handle(found, request)
 
-    routes.Router.handle = fragile
+    router.Router.handle = fragile
 
 
 def leak_some(every=5):
@@ -68,7 +68,7 @@ if __name__ == "__main__":
     if os.environ.get("PERFKIT_LOSES"):
         lose_some()
     if os.environ.get("PERFKIT_TRUSTS_ALL"):
-        routes.hmac.compare_digest = lambda came, wanted: True
+        router.hmac.compare_digest = lambda came, wanted: True
     if os.environ.get("PERFKIT_CHOKES"):
         choke()
     code = process.main(sys.argv[1])

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from perfkit.serving.server.model import Collated
+from perfkit.serving.server.signature import ANY, Signature, TensorSpec
 
 
 class Witness:
@@ -75,6 +76,26 @@ class Leaky:
 
     def example(self):
         return "no leak"
+
+
+class Tensors:
+    """Takes two tensors or any document, and always answers the same two numbers."""
+
+    signature = Signature(
+        inputs=(
+            TensorSpec(name="numbers", datatype="FP32", shape=(2,)),
+            TensorSpec(name="texts", datatype="BYTES", shape=(ANY,)),
+        ),
+        outputs=(TensorSpec(name="scores", datatype="FP32", shape=(2,)),),
+        to_payload=lambda row: {"numbers": row["numbers"].tolist(), "texts": [bytes(text) for text in row["texts"]]},
+        to_tensors=lambda answer: {"scores": answer},
+    )
+
+    def predict(self, inputs):
+        return [[0.25, 0.75]] * len(inputs)
+
+    def example(self):
+        return 0
 
 
 class Slow:

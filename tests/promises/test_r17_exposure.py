@@ -31,7 +31,7 @@ BINDS = (*LOOPBACK_BINDS, "0.0.0.0", "::")
 OWN_NAMES = ("localhost", "[::1]:8000")
 HOSTS = (*OWN_NAMES, "evil.example", "127.0.0.1.evil.example:80")
 BEARERS = (None, "", "Bearer", "Bearer wrong", f"Bearer {TOKEN[:-1]}", f"bearer{TOKEN}", f"Bearer {TOKEN}x")
-PATHS = ("/health/live", "/health/ready", "/stats", "/metrics", "/predict", "/settings", "/nowhere")
+PATHS = ("/health/live", "/health/ready", "/stats", "/metrics", "/predict", "/v2", "/v2/health/ready", "/settings")
 
 
 def own_address():
@@ -62,7 +62,7 @@ def unauthenticated(dial, server, bind, token, host):
     return [status for status in found if status < 300], admitted
 
 
-SERVED = [200, 200, 200, 200, 200, 404, 404]
+SERVED = [200, 200, 200, 200, 200, 200, 200, 404]
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_the_model_cannot_be_changed_from_outside(serve, dial):
 
 def test_the_token_is_compared_in_constant_time():
     """No comparison operator touches it: only `hmac.compare_digest` may."""
-    tree = ast.parse((ROOT / "perfkit/serving/server/routes.py").read_text("utf-8"))
+    tree = ast.parse((ROOT / "perfkit/serving/server/router.py").read_text("utf-8"))
     calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     compared = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Compare)]
     assert [call for call in calls if "compare_digest" in call and "_wanted" in call]
