@@ -1,7 +1,8 @@
 """How is a settings record declared, checked, addressed by a dotted name, and read from text?
 
 A record is a frozen dataclass whose fields are made by `field`; a nested record is a field without
-limits. All checks run once, when the record is built.
+limits, and a table of records under names of the user's own is a field made by `named`. All checks
+run once, when the record is built.
 """
 
 from __future__ import annotations
@@ -36,6 +37,21 @@ def nested(record: type) -> Any:
     return dataclasses.field(default_factory=record)
 
 
+def named(record: type) -> Any:
+    """A field that holds settings records under names of the user's own, such as `[lanes.online]`; none at first."""
+    return dataclasses.field(default_factory=dict, metadata={"entries": record})
+
+
+def is_leaf(item: dataclasses.Field[Any]) -> bool:
+    """Whether a dataclass field holds a plain value."""
+    return "doc" in item.metadata
+
+
+def entries_of(item: dataclasses.Field[Any]) -> type | None:
+    """The record type of a named table's entries; None for every other field."""
+    return item.metadata.get("entries")
+
+
 class Checked:
     """Base of settings records: checks every field when built."""
 
@@ -44,7 +60,7 @@ class Checked:
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
         for item in dataclasses.fields(self):  # type: ignore[arg-type]
-            if item.metadata:
+            if is_leaf(item):
                 _check(item.name, getattr(self, item.name), hints[item.name], item.metadata)
 
 
@@ -90,27 +106,83 @@ def _limit(value: float) -> str:
 
 
 def leaves(record: type, prefix: str = "") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """Every plain field below a record type: dotted name, type, facts."""
+    """Every plain field below a record type: dotted name, type, facts. Entries of named tables are not among them."""
     hints = typing.get_type_hints(record)
     for item in dataclasses.fields(record):
         name = f"{prefix}{item.name}"
-        if item.metadata:
+        if is_leaf(item):
             yield name, hints[item.name], item.metadata
-        else:
+        elif entries_of(item) is None:
             yield from leaves(hints[item.name], f"{name}.")
+
+
+def values(record: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every plain value in a record: dotted name and value, entries of named tables included."""
+    for item in dataclasses.fields(record):
+        name, value = f"{prefix}{item.name}", getattr(record, item.name)
+        if is_leaf(item):
+            yield name, value
+        elif entries_of(item) is None:
+            yield from values(value, f"{name}.")
+        else:
+            for key, entry in value.items():
+                yield from values(entry, f"{name}.{key}.")
+
+
+def find(name: str, record: type) -> tuple[Any, Mapping[str, Any]] | None:
+    """Type and facts of the plain field with this dotted name; None when there is none."""
+    head, _, rest = name.partition(".")
+    item = next((item for item in dataclasses.fields(record) if item.name == head), None)
+    if item is None or is_leaf(item) == bool(rest):
+        return None
+    if is_leaf(item):
+        return typing.get_type_hints(record)[head], item.metadata
+    entries = entries_of(item)
+    if entries is None:
+        return find(rest, typing.get_type_hints(record)[head])
+    return find(rest.partition(".")[2], entries)
+
+
+def known_names(record: type) -> list[str]:
+    """What may be set, for people: dotted names, with NAME where a user chooses one."""
+    tables = [item for item in dataclasses.fields(record) if entries_of(item) is not None]
+    found = [name for name, _, _ in leaves(record)]
+    for item in tables:
+        found += [f"{item.name}.NAME.{name}" for name, _, _ in leaves(item.metadata["entries"])]
+    return found
+
+
+def unknown(changes: Mapping[str, Any], record: type) -> list[str]:
+    """The dotted names among the changes that nothing is known by, sorted."""
+    return sorted(name for name, value in changes.items() if not _is_known(name, value, record))
+
+
+def _is_known(name: str, value: Any, record: type) -> bool:
+    """A plain field; an empty table; or an entry of a named table that goes (None)."""
+    if find(name, record) is not None:
+        return True
+    item = next((item for item in dataclasses.fields(record) if item.name == name.partition(".")[0]), None)
+    if item is None or is_leaf(item):
+        return False
+    depth = name.count(".")
+    if entries_of(item) is not None and depth == 1:
+        return value is None or value == {}
+    return value == {} and (depth == 0 or any(known.startswith(f"{name}.") for known, _, _ in leaves(record)))
 
 
 def matches(name: str, record: type) -> list[str]:
     """The dotted names that a user's name may mean: the exact one, else every leaf that ends in it."""
-    known = [dotted for dotted, _, _ in leaves(record)]
-    if name in known:
+    if find(name, record) is not None:
         return [name]
-    return [dotted for dotted in known if dotted.endswith(f".{name}")]
+    return [dotted for dotted, _, _ in leaves(record) if dotted.endswith(f".{name}")]
 
 
 def parse(name: str, text: str, record: type) -> Any:
     """Read a field's value from text by the field's own type; raises ConfigError."""
-    hint, facts = next((hint, facts) for dotted, hint, facts in leaves(record) if dotted == name)
+    found = find(name, record)
+    if found is None:
+        raise ConfigError(f"unknown setting {name}; known: {', '.join(known_names(record))}")
+    hint, facts = found
     if text.lower() in ("none", "") and type(None) in typing.get_args(hint):
         return None
     wanted = _plain_type(hint)
@@ -123,26 +195,51 @@ def parse(name: str, text: str, record: type) -> Any:
 
 
 def get(record: Any, name: str) -> Any:
-    """The value at a dotted name."""
+    """The value at a dotted name; None in an entry that a named table has not got."""
     for part in name.split("."):
-        record = getattr(record, part)
+        record = record.get(part) if isinstance(record, Mapping) else getattr(record, part, None)
     return record
 
 
 def replace(record: Record, changes: Mapping[str, Any]) -> Record:
-    """A new record with the values at some dotted names changed; checked as a whole."""
+    """A new record with the values at some dotted names changed; checked as a whole.
+
+    In a named table a change below a new name adds the entry, and None takes an entry away.
+    """
     hints = typing.get_type_hints(type(record))
+    items = dataclasses.fields(record)  # type: ignore[arg-type]
+    tables = {item.name: entries_of(item) for item in items if not is_leaf(item)}
     direct: dict[str, Any] = {}
-    deeper: dict[str, dict[str, Any]] = {}
+    for head, below in _by_head(changes).items():
+        if head not in tables:
+            direct[head] = _from_file(below, hints.get(head))
+        elif tables[head] is None:
+            direct[head] = replace(getattr(record, head), below)
+        else:
+            direct[head] = _replace_entries(getattr(record, head), below, tables[head])
+    return dataclasses.replace(record, **direct)  # type: ignore[type-var]
+
+
+def _by_head(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """{"a.b": 1, "a.c": 2, "d": 3} -> {"a": {"b": 1, "c": 2}, "d": 3}; an empty table is {}."""
+    heads: dict[str, Any] = {}
     for name, value in changes.items():
         head, _, rest = name.partition(".")
-        if rest:
-            deeper.setdefault(head, {})[rest] = value
+        if not rest:
+            heads[head] = heads.get(head, {}) if value == {} else value
+        elif isinstance(heads.setdefault(head, {}), dict):
+            heads[head][rest] = value
+    return heads
+
+
+def _replace_entries(before: Mapping[str, Any], changes: Any, entry: Any) -> dict[str, Any]:
+    after = dict(before)
+    for key, below in _by_head(changes).items():
+        if below is None:
+            after.pop(key, None)
         else:
-            direct[head] = _from_file(value, hints.get(head))
-    for head, below in deeper.items():
-        direct[head] = replace(getattr(record, head), below)
-    return dataclasses.replace(record, **direct)  # type: ignore[type-var]
+            after[key] = replace(after.get(key) or entry(), below)
+    return after
 
 
 def to_nested(record: Any) -> dict[str, Any]:
@@ -158,12 +255,14 @@ def from_nested(record: type[Record], values: Mapping[str, Any], prefix: str = "
     for name, value in values.items():
         if name not in known:
             raise ConfigError(f"unknown setting {prefix}{name}; known here: {', '.join(sorted(known))}")
-        if known[name].metadata:
+        if is_leaf(known[name]):
             given[name] = _from_file(value, hints[name])
-        elif isinstance(value, Mapping):
+        elif not isinstance(value, Mapping):
+            raise ConfigError(f"{prefix}{name} is {value!r}; it takes a table of settings")
+        elif (entry := entries_of(known[name])) is None:
             given[name] = from_nested(hints[name], value, f"{prefix}{name}.")
         else:
-            raise ConfigError(f"{prefix}{name} is {value!r}; it takes a table of settings")
+            given[name] = {key: from_nested(entry, below, f"{prefix}{name}.{key}.") for key, below in value.items()}
     return record(**given)
 
 
@@ -174,21 +273,30 @@ def _from_file(value: Any, hint: Any) -> Any:
 
 
 def changes(before: Any, after: Any) -> dict[str, Any]:
-    """The dotted names whose value differs, with the new value."""
-    return {name: get(after, name) for name, _, _ in leaves(type(before)) if get(before, name) != get(after, name)}
+    """The dotted names whose value differs, with the new value: what `replace` needs to get from one to the other."""
+    old, new = dict(values(before)), dict(values(after))
+    found = {name: value for name, value in new.items() if name not in old or old[name] != value}
+    for item in dataclasses.fields(before):
+        if entries_of(item) is not None:
+            gone = getattr(before, item.name).keys() - getattr(after, item.name).keys()
+            found |= {f"{item.name}.{key}": None for key in sorted(gone)}
+    return found
 
 
 def needs_restart(before: Any, after: Any) -> list[str]:
     """The changed dotted names that a running service cannot take up live."""
-    facts_of = {name: facts for name, _, facts in leaves(type(before))}
-    return [name for name in changes(before, after) if not facts_of[name]["live"]]
+    record = type(before)
+    return [name for name in changes(before, after) if (found := find(name, record)) and not found[1]["live"]]
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested and dotted names both as dotted names: {"batch": {"max_size": 8}} -> {"batch.max_size": 8}."""
+    """Nested and dotted names both as dotted names: {"batch": {"max_size": 8}} -> {"batch.max_size": 8}.
+
+    An empty table stays, for in a named table it is an entry at its defaults.
+    """
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             flat |= flatten(value, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from perfkit import fields
 from perfkit.errors import ConfigError
-from perfkit.fields import Checked, field, nested
+from perfkit.fields import Checked, field, named, nested
 
 PLACEMENTS = ("inline", "threads")
 TOPOLOGIES = ("staged", "carry")
@@ -23,7 +24,10 @@ CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asynci
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
+LANE_ORDERS = ("strict", "shares")
+DEFAULT_LANE = "default"
 QUEUE_POLICIES = ("reject", "block", "caller_runs", "drop_oldest", "discard", "shed")
+_LANE_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,34 @@ class QueueSettings(Checked):
     block_s: float = field(1.0, "longest wait outside a full queue (policy = block)", low=0.001, high=600.0)
     deadline_s: float | None = field(
         None, "a request older than this is dropped before its next stage; none = never", low=0.001, high=3600.0
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LaneSettings(Checked):
+    """One class of requests; they name it in the header Perfkit-Lane."""
+
+    priority: int = field(1, "lanes with a smaller number go first (lane_order.policy = strict)", low=0, high=1000)
+    share: float = field(1.0, "part of what leaves, against the others' (policy = shares)", low=0.001, high=1000.0)
+    depth: int | None = field(None, "as queue.depth, for this lane alone; none = queue.depth", low=1, high=1_000_000)
+    deadline_s: float | None = field(
+        None, "as queue.deadline_s, for this lane; none = queue.deadline_s", low=0.001, high=3600.0
+    )
+    workers: int = field(0, "model workers of its own; 0 = it shares the others' workers", low=0, high=1024)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LaneOrderSettings(Checked):
+    """Which lane's turn it is, of those that share workers."""
+
+    policy: str = field(
+        "strict", "strict = by priority, equals by age; shares = in proportion to the shares", choices=LANE_ORDERS
+    )
+    aging_s: float | None = field(
+        1.0,
+        "strict: a lane whose first request has waited so long gets one in ten; none = it may starve",
+        low=0.001,
+        high=3600.0,
     )
 
 
@@ -209,6 +241,8 @@ class ServerSettings(Checked):
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)
     queue: QueueSettings = nested(QueueSettings)
+    lanes: Mapping[str, LaneSettings] = named(LaneSettings)
+    lane_order: LaneOrderSettings = nested(LaneOrderSettings)
     limits: LimitSettings = nested(LimitSettings)
     breaker: BreakerSettings = nested(BreakerSettings)
     http: HttpSettings = nested(HttpSettings)
@@ -233,6 +267,7 @@ class ServerSettings(Checked):
                 "placement is threads with topology = carry; carry runs every stage inline (use topology = staged)"
             )
         _check_concurrency(self)
+        _check_lanes(self)
 
 
 def _check_concurrency(settings: ServerSettings) -> None:
@@ -258,6 +293,19 @@ def _check_concurrency(settings: ServerSettings) -> None:
             )
 
 
+def _check_lanes(settings: ServerSettings) -> None:
+    """Refuse names that no header can carry, and what has no queue to put lanes in; raises ConfigError."""
+    for name in settings.lanes:
+        if not _LANE_NAME.fullmatch(name):
+            raise ConfigError(f"a lane is called {name!r}; it takes letters, digits, _ and -, at most 64 of them")
+    model = settings.concurrency.model
+    if settings.lanes and model == "thread_per_request":
+        raise ConfigError(
+            f"lanes are set with concurrency.model = {model}, which has no queue to put one before another in "
+            "(use another model, or take the lanes away)"
+        )
+
+
 def is_light(model: str) -> bool:
     """Whether a model leaves the CPU to others, so that the load generator may have a core of its own."""
     return model.partition(":")[0] in LIGHT_MODELS
@@ -280,19 +328,26 @@ def to_toml(settings: ServerSettings) -> str:
 
     A value that is absent by default becomes a comment; one that was taken away is written "none".
     """
-    return "\n".join(_toml_lines(fields.to_nested(settings), fields.to_nested(ServerSettings()), "")) + "\n"
+    return "\n".join(_toml_lines(settings, "")) + "\n"
 
 
-def _toml_lines(values: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str) -> list[str]:
-    lines = [
-        f"# {name} is not set" if value is None and defaults[name] is None else f"{name} = {_toml_value(value)}"
-        for name, value in values.items()
-        if not isinstance(value, dict)
-    ]
-    for name, value in values.items():
-        if isinstance(value, dict):
-            lines += ["", f"[{prefix}{name}]", *_toml_lines(value, defaults[name], f"{prefix}{name}.")]
+def _toml_lines(record: Any, prefix: str) -> list[str]:
+    items = dataclasses.fields(record)
+    lines = [_toml_entry(item, getattr(record, item.name)) for item in items if fields.is_leaf(item)]
+    for item in items:
+        name, value = f"{prefix}{item.name}", getattr(record, item.name)
+        if fields.entries_of(item) is not None:
+            for key, entry in value.items():
+                lines += ["", f"[{name}.{key}]", *_toml_lines(entry, f"{name}.{key}.")]
+        elif not fields.is_leaf(item):
+            lines += ["", f"[{name}]", *_toml_lines(value, f"{name}.")]
     return lines
+
+
+def _toml_entry(item: dataclasses.Field[Any], value: Any) -> str:
+    if value is None and item.default is None:
+        return f"# {item.name} is not set"
+    return f"{item.name} = {_toml_value(value)}"
 
 
 def _toml_value(value: Any) -> str:

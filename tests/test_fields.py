@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from perfkit import fields
 from perfkit.errors import ConfigError
-from perfkit.fields import Checked, field, nested
+from perfkit.fields import Checked, field, named, nested
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,15 @@ class Oven(Checked):
 
     heat_s: float = field(1.5, "how long", low=0.0, high=60.0)
     mode: str = field("fan", "how", choices=("fan", "grill"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Guest(Checked):
+    """An entry under a name that the user chooses."""
+
+    age: int = field(30, "in years", low=0)
+    leaves_s: float | None = field(None, "after how long; none = stays", live=False)
+    oven: Oven = nested(Oven)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +42,7 @@ class Kitchen(Checked):
     closes_s: float | None = field(None, "after how long it closes; none = never", low=1.0)
     oven: Oven = nested(Oven)
     mode: str = field("quiet", "a bare name that two records share")
+    guests: Mapping[str, Guest] = named(Guest)
 
 
 KITCHENS = st.builds(
@@ -41,6 +52,10 @@ KITCHENS = st.builds(
     is_open=st.booleans(),
     closes_s=st.none() | st.floats(1.0, 1e9),
     oven=st.builds(Oven, heat_s=st.floats(0, 60), mode=st.sampled_from(["fan", "grill"])),
+    guests=st.dictionaries(
+        st.sampled_from(["ann", "bob", "cy"]),
+        st.builds(Guest, age=st.integers(0, 9), leaves_s=st.none() | st.floats(1, 9)),
+    ),
 )
 
 
@@ -145,7 +160,7 @@ def test_nested_values_may_be_given_as_tables_or_as_dotted_names():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"cook": 1}, "unknown setting cook; known here: closes_s, cooks, is_open, mode, name, oven"),
+        ({"cook": 1}, "unknown setting cook; known here: closes_s, cooks, guests, is_open, mode, name, oven"),
         ({"oven": {"heat": 1}}, "unknown setting oven.heat; known here: heat_s, mode"),
         ({"oven": 3}, "oven is 3; it takes a table of settings"),
         ({"cooks": {"a": 1}}, "cooks is {'a': 1}; it takes a whole number from 1 to 9"),
@@ -179,3 +194,54 @@ def test_every_value_that_is_written_as_text_is_read_back(kitchen):
         value = fields.get(kitchen, name)
         if hint is not str:
             assert fields.parse(name, str(value), Kitchen) == value
+
+
+ANN = Kitchen(guests={"ann": Guest(age=5)})
+
+
+def test_an_entry_of_a_named_table_comes_with_its_first_value_and_goes_with_none():
+    assert fields.replace(Kitchen(), {"guests.ann.age": 5}) == ANN
+    assert fields.replace(ANN, {"guests.ann.oven.mode": "grill"}).guests["ann"].oven.mode == "grill"
+    assert fields.replace(Kitchen(), {"guests.bob": {}}) == Kitchen(guests={"bob": Guest()})
+    assert fields.replace(ANN, {"guests.ann": None}) == Kitchen()
+    assert ANN.guests == {"ann": Guest(age=5)}
+
+
+def test_an_entry_of_a_named_table_is_found_and_read_by_its_dotted_name():
+    assert fields.matches("guests.zoe.age", Kitchen) == ["guests.zoe.age"]
+    assert fields.parse("guests.zoe.age", "7", Kitchen) == 7
+    assert fields.parse("guests.zoe.oven.heat_s", "2", Kitchen) == 2.0
+    assert fields.find("guests.zoe.size", Kitchen) is None
+    assert fields.find("guests.zoe", Kitchen) is None
+    assert (fields.get(ANN, "guests.ann.age"), fields.get(ANN, "guests.bob.age")) == (5, None)
+    assert "guests.NAME.oven.heat_s" in fields.known_names(Kitchen)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unknown"),
+    [
+        ({"guests.zoe.age": 1, "guests.zoe": None, "guests.ann": {}, "oven": {}, "guests": {}}, []),
+        (
+            {"guests.zoe.size": 1, "guests.ann": 3, "guests": None, "ovens": {}},
+            "guests guests.ann guests.zoe.size ovens",
+        ),
+    ],
+)
+def test_what_nothing_is_known_by_is_told(changes, unknown):
+    assert fields.unknown(changes, Kitchen) == (unknown and unknown.split())
+
+
+def test_an_entry_of_a_named_table_is_checked_as_any_record():
+    with pytest.raises(ConfigError, match=r"^age is -1; it takes a whole number, 0 or more$"):
+        fields.replace(Kitchen(), {"guests.ann.age": -1})
+    with pytest.raises(ConfigError, match=r"^unknown setting guests.ann.size; known here: age, leaves_s, oven$"):
+        fields.from_nested(Kitchen, {"guests": {"ann": {"size": 1}}})
+
+
+def test_an_empty_table_stays_when_tables_are_flattened():
+    assert fields.flatten({"guests": {"bob": {}}}) == {"guests.bob": {}}
+
+
+def test_an_entry_of_a_named_table_needs_a_restart_as_its_fields_say():
+    assert fields.needs_restart(ANN, fields.replace(ANN, {"guests.ann.leaves_s": 3.0})) == ["guests.ann.leaves_s"]
+    assert fields.needs_restart(ANN, Kitchen()) == []

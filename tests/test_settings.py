@@ -17,6 +17,8 @@ from perfkit.settings import (
     ConcurrencySettings,
     ElasticSettings,
     HttpSettings,
+    LaneOrderSettings,
+    LaneSettings,
     LedgerSettings,
     LimitSettings,
     LogSettings,
@@ -43,6 +45,18 @@ SETTINGS = st.builds(
         deadline_s=st.none() | st.floats(0.001, 3600),
         policy=st.sampled_from(QUEUE_POLICIES),
     ),
+    lanes=st.dictionaries(
+        st.from_regex("[A-Za-z0-9_-]{1,64}", fullmatch=True),
+        st.builds(
+            LaneSettings,
+            priority=st.integers(0, 1000),
+            share=st.floats(0.001, 1000),
+            depth=st.none() | st.integers(1, 10**6),
+            workers=st.integers(0, 3),
+        ),
+        max_size=3,
+    ),
+    lane_order=st.builds(LaneOrderSettings, aging_s=st.none() | st.floats(0.001, 3600)),
     log=st.builds(LogSettings, slow_ratio=st.none() | st.floats(1.0, 1000.0)),
     limits=st.builds(
         LimitSettings,
@@ -145,3 +159,10 @@ def test_a_settings_file_can_take_the_bound_of_the_queue_away():
     unbounded = ServerSettings(queue=QueueSettings(depth=None))
     assert 'depth = "none"' in to_toml(unbounded)
     assert fields.replace(ServerSettings(), {"queue.depth": "none"}) == unbounded
+
+
+def test_a_settings_file_names_lanes_as_tables():
+    text = "[lanes.online]\npriority = 0\ndeadline_s = 0.5\n[lanes.plain]\n"
+    settings = fields.replace(ServerSettings(), fields.flatten(tomllib.loads(text)))
+    assert settings.lanes == {"online": LaneSettings(priority=0, deadline_s=0.5), "plain": LaneSettings()}
+    assert "\n[lanes.online]\npriority = 0\n" in to_toml(settings)

@@ -94,7 +94,7 @@ def find_field(name: str, load: Load | None) -> str:
         return found[0]
     if found:
         raise ConfigError(f"{name} may mean {' or '.join(found)}; write one of them")
-    known = [known for known, _, _ in fields.leaves(ServerSettings)]
+    known = fields.known_names(ServerSettings)
     if load is None:
         raise ConfigError(f"unknown setting {name}; known: {', '.join(known)}")
     known += [f"{LOAD}{known}" for known, _, _ in fields.leaves(type(load))]

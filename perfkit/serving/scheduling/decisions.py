@@ -12,6 +12,8 @@ class Waiting(Protocol):
 
     queued_ns: int
     deadline_ns: int  # 0 = never expires
+    lane: int  # 0 where there are no lanes
+    is_alone: bool  # wants a batch to itself
 
 
 Item = TypeVar("Item", bound=Waiting)

@@ -15,9 +15,10 @@ _MOST_S = 60.0
 class DrainRate:
     """Moving mean of the time that the service takes per item, from one batch to the next. Pure."""
 
-    __slots__ = ("_had_backlog", "_last_ns", "_per_item_ns")
+    __slots__ = ("_at_once", "_had_backlog", "_last_ns", "_per_item_ns")
 
     def __init__(self) -> None:
+        self._at_once = 1  # how many left together when more stayed behind: a whole batch
         self._had_backlog = False
         self._last_ns = 0
         self._per_item_ns = 0.0
@@ -28,18 +29,20 @@ class DrainRate:
             newest = (now_ns - self._last_ns) / count
             self._per_item_ns += _WEIGHT * (newest - self._per_item_ns) if self._per_item_ns else newest
         self._had_backlog = backlog > 0
+        if backlog:
+            self._at_once = count
         self._last_ns = now_ns
 
     def predict_s(self, backlog: int) -> float:
         """Seconds until `backlog` items are gone at the present pace."""
         return min(_MOST_S, max(_LEAST_S, backlog * self._per_item_ns / NS_PER_S))
 
-    def predict_leave_ns(self, ahead: int, batch_size: int, now_ns: int) -> int:
+    def predict_leave_ns(self, ahead: int, now_ns: int) -> int:
         """When an item with `ahead` items before it leaves, if whole batches go on leaving at the present pace.
 
         Errs on the early side: without a backlog the next batch may leave now, and before anything was
         learnt everything may.
         """
-        interval_ns = batch_size * self._per_item_ns
+        interval_ns = self._at_once * self._per_item_ns
         next_ns = max(now_ns, self._last_ns + round(interval_ns)) if self._had_backlog else now_ns
-        return next_ns + round(ahead // batch_size * interval_ns)
+        return next_ns + round(ahead // self._at_once * interval_ns)

@@ -18,9 +18,8 @@ def settings_for(model: str, changes: Mapping[str, Any]) -> ServerSettings:
 
     Raises ConfigError for an unknown name, a value out of range, or an unknown preset.
     """
-    known = [name for name, _, _ in fields.leaves(ServerSettings)]
-    if unknown := sorted(set(changes) - set(known)):
-        raise ConfigError(f"unknown setting {unknown[0]}; known: {', '.join(known)}")
+    if unknown := fields.unknown(changes, ServerSettings):
+        raise ConfigError(f"unknown setting {unknown[0]}; known: {', '.join(fields.known_names(ServerSettings))}")
     return fields.replace(ServerSettings(model=model), _preset_defaults(model) | dict(changes))
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from perfkit.clock import Clock
 from perfkit.records import EndState
 from perfkit.serving.scheduling.decisions import CallerRuns, Displaced, Parked, Rejected, Send, WaitUntil
+from perfkit.serving.scheduling.lanes import LaneScheduler
 from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Exit
@@ -51,7 +52,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        scheduler: Scheduler[Job],
+        scheduler: Scheduler[Job] | LaneScheduler[Job],
         clock: Clock,
         outbox: Exit,
         forward: Callable[[Job], bool] = lambda job: False,
@@ -85,6 +86,11 @@ class Dispatcher:
         """Whether nothing more is admitted."""
         return self._is_closed
 
+    def counts_of(self, lane: int) -> tuple[int, int]:
+        """How many jobs of a lane wait for a worker, and how many are admitted."""
+        with self._lock:
+            return self._scheduler.counts_of(lane)
+
     def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
         """Ask for admission of the jobs of one request, all or none; who must leave for them is told so."""
         with self._lock:
@@ -106,10 +112,10 @@ class Dispatcher:
         self._reject([job for job in late if job not in expired], rejected.reason, rejected.retry_after_s)
         return next_ns
 
-    def withdraw(self, count: int = 1) -> None:
-        """Admitted jobs ended before they reached the queue."""
+    def withdraw(self, job: Job) -> None:
+        """An admitted job ended before it reached the queue."""
         with self._lock:
-            self._scheduler.withdraw(count)
+            self._scheduler.withdraw(job)
             self._let_in()
 
     def room_for(self, jobs: Sequence[Job]) -> int:

@@ -34,8 +34,10 @@ class Job:
         "deadline_ns",
         "encode",
         "end_state",
+        "is_alone",
         "is_gone",
         "item",
+        "lane",
         "message",
         "output",
         "payload",
@@ -51,6 +53,8 @@ class Job:
         self.row = row  # its row in the request ledger
         self.deadline_ns = deadline_ns  # 0 = none
         self.queued_ns = 0
+        self.lane = 0
+        self.is_alone = False  # wants a batch to itself
         self.item: Any = None
         self.encode: Callable[[Any], Any] = to_json  # from the model's answer to what its protocol writes
         self.output: Any = b""  # what `encode` made of the answer

@@ -64,6 +64,10 @@ class _ServiceCollector(Collector):
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value)
+        lanes = GaugeMetricFamily("perfkit_lane_queue_depth", "Requests of a lane that wait.", labels=["lane"])
+        for name, counts in (stats["lanes"] or {}).items():
+            lanes.add_metric([name], counts["queued"])
+        yield lanes
 
     def _latency(self) -> Metric:
         histogram = self._service.latency

@@ -13,7 +13,7 @@ from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
+from perfkit.clock import REAL_CLOCK, Clock
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device
@@ -21,10 +21,10 @@ from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger, SharedLedger
-from perfkit.serving.scheduling.decisions import CallerRuns, Limits, Rejected
-from perfkit.serving.scheduling.scheduler import Scheduler
+from perfkit.serving.scheduling.decisions import CallerRuns, Rejected
 from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.crews.crew import Headcount
+from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.gate import build_gate
@@ -33,8 +33,10 @@ from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
+from perfkit.serving.server.section import AnyScheduler, Section, build_sections
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench
+from perfkit.serving.server.wishes import LaneEntry, known_lanes
 from perfkit.settings import LedgerSettings, ServerSettings
 
 
@@ -69,19 +71,19 @@ class Pipeline:
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
         self._before: Pool[Job] | None = None
         self._after: Pool[tuple[Job, Any]] | None = None
+        self._room = Room(settings.batch.max_size, plant.clock)
         if settings.preprocess.placement == "threads":
             self._before = Pool(f"preprocess{self._mark}", settings.preprocess.threads, self._preprocess, plant.device)
         if settings.postprocess.placement == "threads":
             self._after = Pool(
                 f"postprocess{self._mark}", settings.postprocess.threads, self._postprocess, plant.device
             )
-        self._dispatcher = Dispatcher(Scheduler(_limits(settings)), plant.clock, plant.outbox, self._forward)
         self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
         self._door_timer: TimerHandle | None = None  # that look
-        bench = self._bench()
-        self._caller = Caller(bench)
-        self._crew = staff(settings, bench)
-        self._put = self._crew.put
+        self.lanes = known_lanes(settings)
+        self._by_lane = build_sections(settings, self.lanes, self._open_section)
+        self._sections = list(dict.fromkeys(self._by_lane))
+        self._caller = Caller(self._bench(self._by_lane[0].dispatcher))
 
     def loads(self) -> list[int]:
         """There is nothing to choose between."""
@@ -90,12 +92,21 @@ class Pipeline:
     @property
     def queued(self) -> int:
         """Jobs that wait for a model worker."""
-        return self._dispatcher.queued
+        return sum(section.dispatcher.queued for section in self._sections)
 
     @property
     def admitted(self) -> int:
         """Jobs admitted and not yet in a model worker's hands."""
-        return self._dispatcher.admitted
+        return sum(section.dispatcher.admitted for section in self._sections)
+
+    def lane_stats(self) -> dict[str, dict[str, int]] | None:
+        """What is queued and admitted in each lane; None where there are none."""
+        if self.lanes is None:
+            return None
+        counts = {
+            lane.name: self._by_lane[lane.number].dispatcher.counts_of(lane.number) for lane in self.lanes.values()
+        }
+        return {name: {"queued": queued, "admitted": admitted} for name, (queued, admitted) in counts.items()}
 
     def start(self) -> None:
         """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
@@ -103,25 +114,27 @@ class Pipeline:
             if pool is not None:
                 pool.start()
         try:
-            self.effective_threads = self._crew.start()
+            self.effective_threads = tuple(threads for section in self._sections for threads in section.crew.start())
         except BaseException as error:  # a model may even call sys.exit()
             self.close()
             raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {describe(error)}") from error
 
     def headcount(self) -> Headcount:
         """Model worker threads: now, at most so far, and started in all."""
-        return self._crew.headcount()
+        first, *others = (section.crew.headcount() for section in self._sections)
+        return sum(others, first)
 
     def enter(self, jobs: Sequence[Job]) -> Rejected | None:
         """The jobs of one request come in, all or none. None = they are on their way, at the door, or have been run.
 
         Only for the event loop's thread.
         """
-        admission = self._crew.admit(jobs)
+        crew = self._by_lane[jobs[0].lane].crew
+        admission = crew.admit(jobs)
         if admission is None:
             for job in jobs:
                 if not self._forward(job):
-                    self._put(job)
+                    crew.put(job)
             return None
         if isinstance(admission, Rejected):
             return admission
@@ -134,14 +147,14 @@ class Pipeline:
     def cancel(self, job: Job) -> bool:
         """The client has left. True when the job was queued and has ended now; else a thread has it and ends it."""
         job.is_gone = True
-        if not self._dispatcher.cancel(job):
+        if not self._by_lane[job.lane].dispatcher.cancel(job):
             return False
         job.end(EndState.CANCELLED, "client_gone")
         return True
 
     def expire(self, job: Job) -> bool:
         """The deadline has passed. True when the job was queued and has ended now; else a thread has it and ends it."""
-        if not self._dispatcher.cancel(job):
+        if not self._by_lane[job.lane].dispatcher.cancel(job):
             return False
         job.expire()
         return True
@@ -153,10 +166,12 @@ class Pipeline:
     def close(self) -> None:
         """Admit nothing more, finish what was admitted, end every thread. Blocks."""
         # Front to back: each pool empties into the next before that one is told to end.
-        self._dispatcher.drain()
+        for section in self._sections:
+            section.dispatcher.drain()
         if self._before is not None:
             self._before.close()
-        self._crew.close()
+        for section in self._sections:
+            section.crew.close()
         if self._after is not None:
             self._after.close()
 
@@ -165,7 +180,7 @@ class Pipeline:
         requests = self._plant.books.requests
         requests.cells[job.row + c.PREPROCESS_QUEUED] = requests.now_ns()
         if self._before is None:
-            return self._crew.takes(job)
+            return self._by_lane[job.lane].crew.takes(job)
         self._before.put(job)
         return True
 
@@ -180,21 +195,31 @@ class Pipeline:
 
     def _turn_away(self) -> None:
         self._turn_away_ns = None
-        self._watch_door(self._dispatcher.turn_away())
+        instants = [section.dispatcher.turn_away() for section in self._sections]
+        self._watch_door(min((instant for instant in instants if instant is not None), default=None))
 
-    def _bench(self) -> Bench:
+    def _open_section(self, scheduler: AnyScheduler, lane: LaneEntry | None) -> Section:
+        """A section whose crew is that of the setting, or the workers that its lane has to itself."""
+        dispatcher = Dispatcher(scheduler, self._plant.clock, self._plant.outbox, self._forward)
+        bench = self._bench(dispatcher)
+        if lane is None:
+            return Section(dispatcher=dispatcher, crew=staff(self.settings, bench))
+        bench = dataclasses.replace(bench, name=f"{bench.name}-{lane.name}")
+        return Section(dispatcher=dispatcher, crew=FixedCrew(bench, lane.settings.workers))
+
+    def _bench(self, dispatcher: Dispatcher) -> Bench:
         plant, settings = self._plant, self.settings
         sizes = {1, settings.batch.max_size}
         return Bench(
             name=f"model{self._mark}",
             model=plant.model,
             device=plant.device,
-            dispatcher=self._dispatcher,
+            dispatcher=dispatcher,
             outbox=plant.outbox,
             requests=plant.books.requests,
             batches=plant.books.batches,
             batch_ids=plant.books.batch_ids,
-            room=Room(settings.batch.max_size, plant.clock),
+            room=self._room,
             checks_outputs=settings.check_outputs,
             postprocess_pool=self._after,
             preprocesses_inline=self._before is None,
@@ -206,9 +231,9 @@ class Pipeline:
     def _preprocess(self, job: Job) -> None:
         requests = self._plant.books.requests
         if preprocess(self._plant.model, requests, job, CpuLap(requests.cpu_ns)):
-            self._put(job)
+            self._by_lane[job.lane].crew.put(job)
         else:
-            self._dispatcher.withdraw()
+            self._by_lane[job.lane].dispatcher.withdraw(job)
             self._plant.outbox.put([job])
 
     def _postprocess(self, pair: tuple[Job, Any]) -> None:
@@ -216,13 +241,3 @@ class Pipeline:
         requests = self._plant.books.requests
         postprocess(self._plant.model, requests, job, output, CpuLap(requests.cpu_ns))
         self._plant.outbox.put([job])
-
-
-def _limits(settings: ServerSettings) -> Limits:
-    return Limits(
-        max_size=settings.batch.max_size,
-        max_delay_ns=round(settings.batch.max_delay_s * NS_PER_S),
-        depth=settings.queue.depth,
-        policy=settings.queue.policy,
-        block_ns=round(settings.queue.block_s * NS_PER_S),
-    )

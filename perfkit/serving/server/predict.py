@@ -22,6 +22,7 @@ from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.replies import JSON, error_body, response, retry_after
 from perfkit.serving.server.slow_requests import SlowRequest
 from perfkit.serving.server.timing import server_timing
+from perfkit.serving.server.wishes import BATCH, read_wishes
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
@@ -77,7 +78,11 @@ class Prediction:
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
         ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
-            self._deadline_ns = read_deadline_ns(self._request, service.settings.queue.deadline_s)
+            deadline_s, wishes = service.settings.queue.deadline_s, None
+            if self._pipeline.lanes is not None or BATCH in self._request.headers:
+                wishes = read_wishes(self._request.headers, self._pipeline.lanes, deadline_s)
+                deadline_s = wishes.deadline_s
+            self._deadline_ns = read_deadline_ns(self._request, deadline_s)
             call = self._call = read(service, self._request)
         except MalformedRequest as error:
             self._rows_from(row, [None])
@@ -94,6 +99,8 @@ class Prediction:
             return
         for job in self._jobs:
             job.encode = call.encode
+            if wishes is not None:
+                job.lane, job.is_alone = wishes.lane, wishes.is_alone
         rejected = self._admit() if service.is_ready else service.not_ready()
         if rejected is not None:
             for job in self._jobs:

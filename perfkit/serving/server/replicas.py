@@ -18,6 +18,7 @@ from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Counted
 from perfkit.serving.server.pipeline import Pipeline, Plant
+from perfkit.serving.server.wishes import Lanes
 from perfkit.settings import ServerSettings
 
 
@@ -48,6 +49,20 @@ class Replicas:
     def admitted(self) -> int:
         """Jobs admitted and not yet in a model worker's hands, in all replicas."""
         return sum(pipeline.admitted for pipeline in self._pipelines)
+
+    @property
+    def lanes(self) -> Lanes | None:
+        """The lanes by name; every replica has them all."""
+        return self._pipelines[0].lanes
+
+    def lane_stats(self) -> dict[str, dict[str, int]] | None:
+        """What is queued and admitted in each lane, in all replicas; None where there are none."""
+        first, *others = (pipeline.lane_stats() for pipeline in self._pipelines)
+        for stats in others:
+            for name, counts in (stats or {}).items():
+                for key, count in counts.items():
+                    (first or {})[name][key] += count
+        return first
 
     def start(self) -> None:
         """Start every replica; raises TargetFailed when one cannot start, and then none runs."""

@@ -112,8 +112,7 @@ async def _patched(service: Service, request: Request) -> Reply:
         flat = fields.flatten(document)
     except RecursionError:
         raise MalformedRequest(400, "bad_shape", "the settings are nested too deep") from None
-    known = {name for name, _, _ in fields.leaves(ServerSettings)}
-    if unknown := sorted(set(flat) - known):
+    if unknown := fields.unknown(flat, ServerSettings):
         raise MalformedRequest(400, "unknown_setting", f"unknown setting {unknown[0]}; GET /settings lists all")
     settings = await service.reconfigure(flat)
     return Reply(200, orjson.dumps(fields.to_nested(settings)))

@@ -167,6 +167,7 @@ class Service:
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
+            "lanes": self.pipeline.lane_stats(),
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
             "crew": {
                 "model": self.settings.concurrency.model,

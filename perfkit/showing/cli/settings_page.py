@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,19 +17,29 @@ _ENTRY = re.compile(r"(?:# )?(\w+)(?: = | is not set)")
 
 def settings_page(settings: ServerSettings) -> str:
     """The TOML of the settings with one line of comment above each field; reads back as the same settings."""
-    facts = {name: (hint, facts) for name, hint, facts in fields.leaves(ServerSettings)}
-    return "\n".join(_lines(to_toml(settings).splitlines(), facts)) + "\n"
+    return "\n".join([*_lines(to_toml(settings).splitlines()), *_empty_tables(settings)]) + "\n"
 
 
-def _lines(plain: list[str], known: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Iterator[str]:
+def _lines(plain: list[str]) -> Iterator[str]:
     prefix = ""
     for line in plain:
         if section := _SECTION.fullmatch(line):
             prefix = f"{section[1]}."
         entry = _ENTRY.match(line)
-        if entry and prefix + entry[1] in known:
-            yield f"# {_explanation(entry[1], *known[prefix + entry[1]])}"
+        if entry and (found := fields.find(prefix + entry[1], ServerSettings)):
+            yield f"# {_explanation(entry[1], *found)}"
         yield line
+
+
+def _empty_tables(settings: ServerSettings) -> Iterator[str]:
+    """What an entry of a named table would hold, as comments, where there is none yet."""
+    for item in dataclasses.fields(settings):
+        entries = fields.entries_of(item)
+        if entries is None or getattr(settings, item.name):
+            continue
+        yield from ("", f"# [{item.name}.NAME] for each NAME that you choose:")
+        for name, hint, facts in fields.leaves(entries):
+            yield f"# {name}: {_explanation(name, hint, facts)}"
 
 
 def _explanation(name: str, hint: Any, facts: Mapping[str, Any]) -> str:

@@ -26,6 +26,8 @@ class Item:
     name: str
     queued_ns: int = 0
     deadline_ns: int = 0
+    is_alone: bool = False
+    lane: int = 0
 
     def __repr__(self):
         return self.name
@@ -114,7 +116,7 @@ def test_several_inputs_are_admitted_together_or_not_at_all():
 def test_a_withdrawn_request_leaves_room_for_another():
     queue = scheduler(depth=1)
     ask(queue)
-    queue.withdraw()
+    queue.withdraw(Item("gone"))
     assert ask(queue) is None
 
 

@@ -30,6 +30,8 @@ class Item:
         self.number = number
         self.queued_ns = 0
         self.deadline_ns = deadline_ns
+        self.is_alone = False
+        self.lane = 0
 
     def __repr__(self):
         return f"#{self.number}"
@@ -152,7 +154,7 @@ class Life(RuleBasedStateMachine):
     @rule(item=consumes(in_preprocess))
     def preprocess_fails(self, item):
         if item is not None:
-            self.queue.withdraw()
+            self.queue.withdraw(item)
             self.admitted -= 1
             self.fates[item.number] = "failed"
 

@@ -143,7 +143,7 @@ def lab(lab_server: Service) -> Iterator[Service]:
         name: fields.get(lab_server.settings, name) for name, _, facts in fields.leaves(ServerSettings) if facts["live"]
     }
     yield lab_server
-    lab_server.configure(first)
+    lab_server.configure(first | {f"lanes.{name}": None for name in lab_server.settings.lanes})
 
 
 @pytest.fixture

@@ -273,7 +273,7 @@ class Laboratory:
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = build(settings, plant)
         self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
-        self.station = Station("model-0", self.parts._bench())
+        self.station = Station("model-0", self.parts._bench(self.parts._by_lane[0].dispatcher))
         self.hands_over = settings.concurrency.model == "asyncio"
         self.service = SimpleNamespace(
             settings=settings,
@@ -326,7 +326,7 @@ class Laboratory:
 
     def _through_the_pipeline(self):
         spend, pipeline = self.script.spend, self.parts
-        dispatcher = pipeline._dispatcher
+        dispatcher = pipeline._by_lane[0].dispatcher
         if self.hands_over:
             taken = dispatcher.look(SimpleNamespace(), self.clock.now_ns())
             spend("preprocess_wait")
