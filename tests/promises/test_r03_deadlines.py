@@ -79,27 +79,31 @@ def serve_over_sockets(serve, witness, requests, changes):
     }
 
 
-PLACES = {
+SETTINGS = {
     "inline": {},
     "pools": {"preprocess.placement": "threads", "postprocess.placement": "threads"},
+    "asyncio": {"concurrency.model": "asyncio"},
+    "elastic": {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 1},
+    "replicas": {"replicas": 2},
 }
+KINDS = [pytest.param(kind, marks=() if kind in ("inline", "pools") else pytest.mark.slow) for kind in SETTINGS]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_over_sockets_no_request_reaches_the_model_after_its_deadline(serve, told, tmp_path, place):
-    statuses, figures = serve_over_sockets(serve, tmp_path / "witness", 1_000, PLACES[place])
-    told("R3", TARGET, place=place, **figures)
+@pytest.mark.parametrize("kind", KINDS)
+def test_over_sockets_no_request_reaches_the_model_after_its_deadline(serve, told, tmp_path, kind):
+    statuses, figures = serve_over_sockets(serve, tmp_path / "witness", 600, SETTINGS[kind])
+    told("R3", TARGET, kind=kind, **figures)
     assert statuses.keys() <= {200, 504}
-    assert (sum(statuses.values()), figures["requests"], statuses[504]) == (1_000, 1_000, figures["expired"])
+    assert (sum(statuses.values()), figures["requests"], statuses[504]) == (600, 600, figures["expired"])
     assert figures["expired_in_predict"] == 0
-    assert min(figures["expired"], figures["in_predict"]) > 50, "both ends are common"
+    assert min(figures["expired"], figures["in_predict"]) > 20, "both ends are common"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_over_sockets_none_of_a_hundred_thousand_reaches_the_model_after_its_deadline(serve, told, tmp_path):
     statuses, figures = serve_over_sockets(serve, tmp_path / "witness", 100_000, {})
-    told("R3", TARGET, place="sockets", **figures)
+    told("R3", TARGET, kind="inline", **figures)
     assert (sum(statuses.values()), statuses.keys() <= {200, 504}) == (100_000, True)
     assert figures["expired_in_predict"] == 0
     assert figures["overshoot_p99_s"] <= figures["one_batch_p99_s"] + 0.010
