@@ -20,6 +20,7 @@ lab: $(READY)
 bench: $(READY)
 	$(BIN)/pytest -m bench -s tests/bench
 
+# PERFKIT_FIGURES=FOLDER leaves what each promise measured there, one small JSON file a test.
 soak: $(READY)
 	$(BIN)/pytest -m slow
 

@@ -100,6 +100,60 @@ def small(serve_module):
     return serve_module(changes=SMALL)
 
 
+def tensors(numbers, texts, length=""):
+    """A request in two tensors of these shapes, of which only two numbers and a text really come."""
+    first = f'{{"name": "numbers", "datatype": "FP32", "shape": {numbers}, "parameters": {{"binary_data_size": 8}}}}'
+    second = f'{{"name": "texts", "datatype": "BYTES", "shape": {texts}, "parameters": {{"binary_data_size": 5}}}}'
+    document = f'{{"inputs": [{first}, {second}]}}'.encode()
+    head = HEAD.replace(b"/predict", b"/v2/models/promise_models:Tensors/infer")
+    body = document + b"\0" * 8 + b"\1\0\0\0x"
+    header = b"Inference-Header-Content-Length: %b\r\n" % (length.encode() or b"%d" % len(document))
+    return head + header + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+OVERFLOWING = [
+    tensors("[1, 3]", "[1, 1]"),
+    tensors("[0, 2]", "[0, 1]"),
+    tensors("[-1, 2]", "[1, 1]"),
+    tensors("[1, 2]", "[1, 0]"),
+    tensors("[1, 2]", "[1, 1073741824]"),
+    tensors("[1, 2]", "[1, 4611686018427387904]"),
+    tensors("[1, 2]", "[1, 9223372036854775807]"),
+    tensors("[1, 2]", "[1, 18446744073709551616]"),
+    tensors("[4294967296, 2]", "[4294967296, 4294967296]"),
+    tensors("[9223372036854775808, 2]", "[9223372036854775808, 2]"),
+    tensors("[1, 2, 1]", "[1, 1]"),
+    tensors("[[1], 2]", "[1, 1]"),
+    tensors("[1, 2.0]", "[1, 1]"),
+    tensors("[true, 2]", "[1, 1]"),
+    tensors("[1, 2]", "[1, 1]", "99999999999999999999"),
+    tensors("[1, 2]", "[1, 1]", "-1"),
+    tensors("[1, 2]", "[1, 1]", "100000"),
+]
+
+
+def test_shapes_that_would_overflow_are_refused_before_anything_is_made_of_them(serve, dial):
+    server = serve("promise_models:Tensors")
+    wire = dial(server.port)
+    wire.send(tensors("[1, 2]", "[1, 1]"))
+    assert wire.answer()[0] == 200
+    before_bytes = server.memory_bytes()
+    for request in OVERFLOWING:
+        wire.send(request)
+    assert [wire.answer()[0] for _ in OVERFLOWING] == [400] * len(OVERFLOWING)
+    assert server.memory_bytes() - before_bytes < 16 * MIB
+
+
+def test_nothing_is_decompressed(serve, dial):
+    """There is no limit to hold on what a few bytes may become: no encoding is taken."""
+    server = serve()
+    wire = dial(server.port)
+    for encoding in (b"gzip", b"deflate", b"br", b"zstd", b"identity, gzip"):
+        wire.send(HEAD + b"Content-Encoding: %b\r\nContent-Length: 2\r\n\r\n{}" % encoding)
+        status, _, body = wire.answer()
+        assert (status, json.loads(body)["error"]["code"]) == (415, "content_encoding")
+
+
 FLOODS = {
     "announced": lambda times: [HEAD + b"Content-Length: 99999999999\r\n\r\n"],
     "chunks of one byte": lambda times: [HEAD + b"Transfer-Encoding: chunked\r\n\r\n"] + [b"1\r\nx\r\n" * 1000] * times,
