@@ -93,7 +93,7 @@ def test_the_point_has_exactly_the_promised_fields(run):
     assert list(point["latency_s"]) == ["p50", "p95", "p99"]
     assert all(set(one) == {"value", "low", "high", "n", "n_eff", "needs_s"} for one in point["latency_s"].values())
     assert list(point["stages_s"]) == list(STAGES)
-    assert set(point["generator"]) == {"lateness_p99_s", "cpu_ratio"}
+    assert set(point["generator"]) == {"lateness_p99_s", "cpu_ratio", "retried_ratio"}
     assert point["grade"] in ("sound", "short", "unsteady", "void")
     assert point["valid"] == (point["grade"] != "void")
     assert json.loads(json.dumps(point, allow_nan=False)) == point
@@ -263,6 +263,7 @@ def test_requests_that_were_sent_again_are_one_row_each_and_pass_every_self_test
     assert own["attempts"].max() > 1
     assert failed_checks(run) == set()
     (report,) = run.stored.manifest.generator_reports
+    assert run.point["generator"]["retried_ratio"] == report["retries"]["retried"] / report["scheduled"]
     alone = requests[requests["scheduled_ns"].isna()]
     assert (alone["end_state"] == "rejected").sum() == report["retries"]["errors"]["http_503"] > 0
     assert set(alone["request_id"]) <= set(own["request_id"])

@@ -54,6 +54,7 @@ class Point:
     cpu_cores_used: float | None
     lateness_p99_s: float | None
     generator_cpu_ratio: float | None
+    retried_ratio: float | None = None
     trend: str
     rounds: tuple[RoundSummary, ...]
     checks: tuple[Check, ...]
@@ -79,7 +80,11 @@ class Point:
             "service_latency_s": {name: found.to_json() for name, found in self.service_latency.items()},
             "stages_s": dict(self.stages_s),
             **{name: getattr(self, name) for name in (*same, *more)},
-            "generator": {"lateness_p99_s": self.lateness_p99_s, "cpu_ratio": self.generator_cpu_ratio},
+            "generator": {
+                "lateness_p99_s": self.lateness_p99_s,
+                "cpu_ratio": self.generator_cpu_ratio,
+                "retried_ratio": self.retried_ratio,
+            },
             "rounds": [dataclasses.asdict(one) for one in self.rounds],
             "checks": [check.to_json() for check in self.checks],
             "grade": self.grade.label,

@@ -28,7 +28,7 @@ from perfkit.measuring.analysis.series import server_cores
 from perfkit.measuring.analysis.steady import Steadiness, describe_problems, judge_steadiness
 from perfkit.measuring.analysis.throughput import CLOSED_METHOD, OPEN_METHOD, throughput
 from perfkit.measuring.analysis.validity import Check, run_checks
-from perfkit.measuring.analysis.validity.generator import generator_cpu_ratio, lateness_p99_s
+from perfkit.measuring.analysis.validity.generator import generator_cpu_ratio, lateness_p99_s, retried_ratio
 from perfkit.measuring.analysis.validity.stamps import served_rows
 from perfkit.measuring.analysis.warmup import OK
 
@@ -69,6 +69,7 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
         cpu_cores_used=server_cores(run, measured.windows),
         lateness_p99_s=lateness_p99_s(run, measured),
         generator_cpu_ratio=generator_cpu_ratio(run),
+        retried_ratio=retried_ratio(run),
         trend=steadiness.trend,
         rounds=_round_summaries(measured),
         checks=checks,

@@ -57,7 +57,7 @@ def test_json_holds_every_promised_field_and_nothing_that_json_cannot(long_run):
     assert set(document["throughput_rps"]) == {"value", "low", "high"}
     assert set(document["latency_s"]) == {"p50", "p95", "p99"}
     assert tuple(document["stages_s"]) == STAGES
-    assert set(document["generator"]) == {"lateness_p99_s", "cpu_ratio"}
+    assert set(document["generator"]) == {"lateness_p99_s", "cpu_ratio", "retried_ratio"}
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 

@@ -107,6 +107,16 @@ def test_the_throttle_keeps_requests_from_a_service_that_accepts_none(serve, run
     assert phase.report["errors"] == {"http_503": phase.report["sent"], "rejected": held_back}
 
 
+def test_a_user_whose_requests_are_held_back_pauses_longer_each_time(serve, run_phase):
+    service = serve(from_attempt(99))
+    phase = run_phase(service.port, ClosedLoop(concurrency=2, retries=Retries(throttle_s=5.0)), 0.4)
+    assert_each_request_ended_once(phase)
+    held_back = phase.report["retries"]["held_back"]
+    assert len(service.requests) == phase.report["sent"] == phase.report["scheduled"] - held_back
+    assert held_back > 0
+    assert phase.report["scheduled"] < 400  # without a pause it would be thousands
+
+
 def test_stopping_ends_what_waits_to_be_sent_again(serve, run_phase):
     engines = []
 

@@ -110,6 +110,13 @@ def generator_cpu_ratio(run: RunData) -> float | None:
     return cpu_s / wall_s / run.usable_cores if wall_s > 0 else None
 
 
+def retried_ratio(run: RunData) -> float | None:
+    """Attempts that were made again per request, over all rounds; None when the load does not retry."""
+    retrying = [report for report in run.generator_reports if report.get("retries")]
+    scheduled = sum(int(report["scheduled"]) for report in retrying)
+    return sum(int(report["retries"]["retried"]) for report in retrying) / scheduled if scheduled else None
+
+
 def check_generator_cpu(run: RunData) -> Check:
     """The generator left the machine to the model, or kept half of its own core free."""
     name = "generator CPU"
