@@ -96,5 +96,13 @@ def calendar_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def process_cpu_ns_of(pid: int) -> int:
+    """CPU time so far of any process of this host, as exact as one's own; 0 when it has ended."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2)  # Linux: how the number of a process's CPU clock is made
+    except OSError:
+        return 0
+
+
 thread_cpu_ns = time.thread_time_ns
 process_cpu_ns = time.process_time_ns

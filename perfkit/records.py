@@ -2,8 +2,9 @@
 
 A request is a ledger of instants from one monotonic nanosecond clock, always in the order of
 `INSTANTS`. A stage is the time between two neighbouring boundaries, so the stages tile the
-request's life without a gap. Four instants are hand-overs inside a stage: columns of the ledger,
-but no boundary.
+request's life without a gap. The ways to a child process and back are stages of their own; where the
+work stays in the server, their instants are absent and the neighbours adjoin. Four instants are
+hand-overs inside a stage: columns of the ledger, but no boundary.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ INSTANTS: tuple[str, ...] = (
     "parsed",
     "preprocess_queued",
     "preprocess_started",
+    "preprocess_reached",
     "preprocess_ended",
+    "preprocess_returned",
     "model_queued",
     "batch_joined",
     "batch_sealed",
+    "model_reached",
     "collated",
     "h2d_started",
     "h2d_ended",
@@ -29,24 +33,30 @@ INSTANTS: tuple[str, ...] = (
     "d2h_started",
     "d2h_ended",
     "woken",
+    "model_returned",
     "postprocess_queued",
     "postprocess_started",
+    "postprocess_reached",
     "postprocess_ended",
     "serialised",
+    "postprocess_returned",
     "replied",
     "received",
 )
 CLIENT_INSTANTS: tuple[str, ...] = ("scheduled", "sent", "received")
-BATCH_INSTANTS: tuple[str, ...] = INSTANTS[INSTANTS.index("batch_sealed") : INSTANTS.index("woken") + 1]
+BATCH_INSTANTS: tuple[str, ...] = INSTANTS[INSTANTS.index("batch_sealed") : INSTANTS.index("model_returned") + 1]
 
 STAGE_ENDS: dict[str, str] = {
     "send": "sent",
     "accept": "accepted",
     "parse": "parsed",
     "preprocess_wait": "preprocess_started",
+    "to_preprocess": "preprocess_reached",
     "preprocess": "preprocess_ended",
+    "from_preprocess": "preprocess_returned",
     "queue_wait": "batch_joined",
     "batch_wait": "batch_sealed",
+    "to_model": "model_reached",
     "collate": "collated",
     "copy_wait": "h2d_started",
     "h2d": "h2d_ended",
@@ -54,9 +64,12 @@ STAGE_ENDS: dict[str, str] = {
     "compute": "compute_ended",
     "d2h": "d2h_ended",
     "wake_lag": "woken",
+    "from_model": "model_returned",
     "postprocess_wait": "postprocess_started",
+    "to_postprocess": "postprocess_reached",
     "postprocess": "postprocess_ended",
     "serialize": "serialised",
+    "from_postprocess": "postprocess_returned",
     "reply": "replied",
     "receive": "received",
 }

@@ -18,7 +18,7 @@ from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.fields import Checked, field, named, nested
 
-PLACEMENTS = ("inline", "threads")
+PLACEMENTS = ("inline", "threads", "processes")
 TOPOLOGIES = ("staged", "carry")
 CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asyncio")
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
@@ -32,10 +32,15 @@ _LANE_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageSettings(Checked):
-    """Where preprocess or postprocess runs: on the model worker, or in a pool of its own."""
+    """Where preprocess or postprocess runs: on the model worker, or in a pool of threads or of processes."""
 
-    placement: str = field("inline", "inline = on the model worker; threads = a pool of its own", choices=PLACEMENTS)
+    placement: str = field(
+        "inline",
+        "inline = on the model worker; threads = a pool of its own; processes = child processes, each with its own GIL",
+        choices=PLACEMENTS,
+    )
     threads: int = field(1, "threads of the pool (placement = threads)", low=1, high=256)
+    processes: int = field(1, "child processes of the pool (placement = processes)", low=1, high=64)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,9 +267,16 @@ class ServerSettings(Checked):
                 f"batch.max_size is {self.batch.max_size} with topology = carry; "
                 "carry takes 1 (use topology = staged to batch)"
             )
-        if self.topology == "carry" and "threads" in (self.preprocess.placement, self.postprocess.placement):
+        placements = (self.preprocess.placement, self.postprocess.placement)
+        if self.topology == "carry" and placements != ("inline", "inline"):
+            placed = next(placement for placement in placements if placement != "inline")
             raise ConfigError(
-                "placement is threads with topology = carry; carry runs every stage inline (use topology = staged)"
+                f"placement is {placed} with topology = carry; carry runs every stage inline (use topology = staged)"
+            )
+        if self.is_simulated and "processes" in placements:
+            raise ConfigError(
+                "placement is processes with a simulated model, whose processes would not share its virtual device; "
+                "use placement = threads, or a real model"
             )
         _check_concurrency(self)
         _check_lanes(self)

@@ -46,11 +46,15 @@ class MiniLM:
 
     def load(self, device: Device, seed: int) -> None:
         """Read tokenizer and weights; the weights are trained, so that `seed` changes nothing."""
+        self.load_stages(seed)
         folder = weights_folder()
+        self._encoder = SentenceEncoder(load_file(folder / "model.safetensors"), _read_shape(folder))
+
+    def load_stages(self, seed: int) -> None:
+        """Read the tokenizer alone, which is all that preprocess and postprocess need."""
         # One text at a time gains nothing from the tokenizer's own threads, which would compete with the workers.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        self._tokenizer = _read_tokenizer(folder)
-        self._encoder = SentenceEncoder(load_file(folder / "model.safetensors"), _read_shape(folder))
+        self._tokenizer = _read_tokenizer(weights_folder())
 
     def preprocess(self, payload: Any) -> list[int]:
         """Token ids of one text, special tokens included; what lies beyond the 256th token is cut off."""

@@ -14,13 +14,14 @@ from perfkit.serving.devices.device import Device
 from perfkit.serving.server.model import Collated, Model
 
 _STEPS = ("load", "preprocess", "collate", "predict", "split", "postprocess", "example")
+_FURTHER = ("payloads", "signature", "load_stages")  # what a model may offer, and does without
 
 
 class _Plain:
     """Fills the gaps of a user's model: every step that the model lacks is the identity."""
 
     def __init__(self, model: Any) -> None:
-        for step in (*_STEPS, "payloads", "signature"):
+        for step in (*_STEPS, *_FURTHER):
             own = getattr(model, step, None)
             if own is not None:
                 setattr(self, step, own)

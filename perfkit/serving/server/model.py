@@ -2,6 +2,10 @@
 
 Only `predict` is required. The server calls `load` once per process, on the main thread, and the
 rest from worker threads, several at once: a model that keeps state of its own guards it.
+
+A child process that only runs preprocess and postprocess (placement = processes) calls `load_stages(seed)`
+instead, where the model has it: tokenizers and the like, but no weights. Items and outputs that travel to
+another process must be what multiprocessing can send.
 """
 
 from __future__ import annotations

@@ -27,17 +27,20 @@ from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
 from perfkit.serving.server.dispatcher import Dispatcher
+from perfkit.serving.server.elsewhere import steps
+from perfkit.serving.server.elsewhere.outpost import Outpost, outposts
+from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
-from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.pool import Pool, Work
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings import LedgerSettings, ServerSettings, StageSettings
 
 
 class Books:
@@ -69,15 +72,9 @@ class Pipeline:
         self.gate = build_gate(settings, plant.clock)
         self._plant = plant
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
-        self._before: Pool[Job] | None = None
-        self._after: Pool[tuple[Job, Any]] | None = None
         self._room = Room(settings.batch.max_size, plant.clock)
-        if settings.preprocess.placement == "threads":
-            self._before = Pool(f"preprocess{self._mark}", settings.preprocess.threads, self._preprocess, plant.device)
-        if settings.postprocess.placement == "threads":
-            self._after = Pool(
-                f"postprocess{self._mark}", settings.postprocess.threads, self._postprocess, plant.device
-            )
+        self._before = self._place("preprocess", settings.preprocess, self._preprocess, self._preprocess_elsewhere)
+        self._after = self._place("postprocess", settings.postprocess, self._postprocess, self._postprocess_elsewhere)
         self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
         self._door_timer: TimerHandle | None = None  # that look
         self.lanes = known_lanes(settings)
@@ -108,16 +105,25 @@ class Pipeline:
         }
         return {name: {"queued": queued, "admitted": admitted} for name, (queued, admitted) in counts.items()}
 
+    def processes(self) -> list[dict[str, Any]]:
+        """Its child processes: what holds inside each, read back there."""
+        pools = [pool for pool in (self._before, self._after) if isinstance(pool, ProcessPool)]
+        return [outpost.stats() for pool in pools for outpost in pool.outposts]
+
     def start(self) -> None:
         """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
-        for pool in (self._before, self._after):
-            if pool is not None:
-                pool.start()
+        pools = [pool for pool in (self._before, self._after) if pool is not None]
+        for pool in pools:
+            pool.start()
+        who = "a model worker"
         try:
             self.effective_threads = tuple(threads for section in self._sections for threads in section.crew.start())
+            who = "a process"
+            for pool in pools:
+                pool.await_ready()
         except BaseException as error:  # a model may even call sys.exit()
             self.close()
-            raise TargetFailed(f"a model worker cannot start: {type(error).__name__}: {describe(error)}") from error
+            raise TargetFailed(f"{who} cannot start: {type(error).__name__}: {describe(error)}") from error
 
     def headcount(self) -> Headcount:
         """Model worker threads: now, at most so far, and started in all."""
@@ -175,6 +181,21 @@ class Pipeline:
         if self._after is not None:
             self._after.close()
 
+    def _place(
+        self,
+        stage: str,
+        wanted: StageSettings,
+        here: Callable[[Work], None],
+        elsewhere: Callable[[Outpost, Work], None],
+    ) -> Pool[Work] | ProcessPool[Work] | None:
+        """The pool of a stage, if it is to have one."""
+        name = f"{stage}{self._mark}"
+        if wanted.placement == "threads":
+            return Pool(name, wanted.threads, here, self._plant.device)
+        if wanted.placement == "processes":
+            return ProcessPool(outposts(name, wanted.processes, self.settings), elsewhere)
+        return None
+
     def _forward(self, job: Job) -> bool:
         """An admitted job starts on its way; False when that leads straight to the queue."""
         requests = self._plant.books.requests
@@ -230,11 +251,22 @@ class Pipeline:
 
     def _preprocess(self, job: Job) -> None:
         requests = self._plant.books.requests
-        if preprocess(self._plant.model, requests, job, CpuLap(requests.cpu_ns)):
-            self._by_lane[job.lane].crew.put(job)
+        self._hand_on(job, preprocess(self._plant.model, requests, job, CpuLap(requests.cpu_ns)))
+
+    def _preprocess_elsewhere(self, outpost: Outpost, job: Job) -> None:
+        self._hand_on(job, steps.preprocess(outpost, self._plant.books.requests, job))
+
+    def _hand_on(self, job: Job, has_item: bool) -> None:
+        section = self._by_lane[job.lane]
+        if has_item:
+            section.crew.put(job)
         else:
-            self._by_lane[job.lane].dispatcher.withdraw(job)
+            section.dispatcher.withdraw(job)
             self._plant.outbox.put([job])
+
+    def _postprocess_elsewhere(self, outpost: Outpost, pair: tuple[Job, Any]) -> None:
+        steps.postprocess(outpost, self._plant.books.requests, *pair)
+        self._plant.outbox.put([pair[0]])
 
     def _postprocess(self, pair: tuple[Job, Any]) -> None:
         job, output = pair

@@ -32,6 +32,9 @@ class Pool(Generic[Work]):
         for thread in self._threads:
             thread.start()
 
+    def await_ready(self) -> None:
+        """Threads are ready as soon as they are started."""
+
     def put(self, work: Work) -> None:
         """Hand work to the next free thread."""
         self._inbox.put(work)

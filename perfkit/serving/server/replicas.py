@@ -10,6 +10,7 @@ import dataclasses
 import threading
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.scheduling.routing import least_loaded
@@ -77,6 +78,10 @@ class Replicas:
         """Model worker threads of all replicas."""
         first, *others = (pipeline.headcount() for pipeline in self._pipelines)
         return sum(others, first)
+
+    def processes(self) -> list[dict[str, Any]]:
+        """The child processes of all replicas."""
+        return [process for pipeline in self._pipelines for process in pipeline.processes()]
 
     def loads(self) -> list[int]:
         """How much each replica has in hand."""

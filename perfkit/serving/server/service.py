@@ -26,6 +26,7 @@ from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.connection import Front
+from perfkit.serving.server.elsewhere.child import children_cpu_ns
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
@@ -160,10 +161,11 @@ class Service:
             "model": self.settings.model,
             "payloads": getattr(self.model, "payloads", None),
             "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
+            "processes": self.pipeline.processes(),
             "is_ready": self.unready() is None,
             "process": {"pid": os.getpid(), "starts": self.starts, "load_s": self.load_s},
             "uptime_s": (now_ns - self.started_ns) / NS_PER_S,
-            "cpu_s": process_cpu_ns() / NS_PER_S,
+            "cpu_s": (process_cpu_ns() + children_cpu_ns()) / NS_PER_S,
             "gauge": {"time_ns": now_ns, "in_flight": reading.in_flight, "area_ns": reading.area_ns},
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,

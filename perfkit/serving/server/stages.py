@@ -70,12 +70,16 @@ def postprocess(model: Model, ledger: Ledger, job: Job, output: Any, cpu: CpuLap
 
 def end_with(job: Job, error: BaseException, stage: str) -> None:
     """The model's code raised: refused input is the client's fault, everything else the service's."""
-    text = describe(error)
     if isinstance(error, InputRefused):
-        job.end(EndState.REFUSED, "input_refused", text)
-        return
-    _log.error("model raised in %s: %s: %s", stage, type(error).__name__, text)
-    job.end(EndState.FAILED, "model_error", f"the model raised {type(error).__name__} in {stage}: {text}")
+        job.end(EndState.REFUSED, "input_refused", describe(error))
+    else:
+        fail(job, type(error).__name__, describe(error), stage)
+
+
+def fail(job: Job, kind: str, text: str, stage: str) -> None:
+    """The model raised an error of some kind, wherever it ran."""
+    _log.error("model raised in %s: %s: %s", stage, kind, text)
+    job.end(EndState.FAILED, "model_error", f"the model raised {kind} in {stage}: {text}")
 
 
 def describe(error: BaseException) -> str:

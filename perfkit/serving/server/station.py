@@ -17,6 +17,7 @@ from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.batch_run import BatchIds, BatchRunner
 from perfkit.serving.server.dispatcher import Dispatcher, Taken
+from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
@@ -39,7 +40,7 @@ class Bench:
     batch_ids: BatchIds
     room: Room
     checks_outputs: bool
-    postprocess_pool: Pool[tuple[Job, Any]] | None
+    postprocess_pool: Pool[tuple[Job, Any]] | ProcessPool[tuple[Job, Any]] | None
     preprocesses_inline: bool
     intra_op_threads: int
     warm_up_sizes: tuple[int, ...]

@@ -7,6 +7,7 @@ else takes any.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.elsewhere.process import Stages
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
@@ -181,6 +183,10 @@ class Held:
         self.works = []
         self._apply = apply
 
+    @classmethod
+    def of_outposts(cls, outposts, apply):
+        return cls(apply=functools.partial(apply, outposts[0]))
+
     def put(self, work):
         self.works.append(work)
 
@@ -208,6 +214,21 @@ class HeldThread:
 HELD = {"Thread": HeldThread}
 
 
+class VirtualOutpost:
+    """A child process in virtual time: its own code, and ways to and fro that take what the script says."""
+
+    def __init__(self, name, script, model):
+        self._name, self._script = name, script
+        self._stages = Stages(model, stamps=True)
+        self._stages._now_ns = script.clock.now_ns
+
+    def ask(self, message):
+        self._script.spend(f"to_{self._name}")
+        reply = self._stages.answer(message)
+        self._script.spend(f"from_{self._name}")
+        return reply
+
+
 class TakingClient:
     """A connection whose client is there."""
 
@@ -226,12 +247,14 @@ POOLED = ServerSettings(
     batch=BatchSettings(max_size=8),
     ledger=LedgerSettings(capacity=1024),
 )
+APART = fields.replace(POOLED, {"preprocess.placement": "processes", "postprocess.placement": "processes"})
 INLINE = ServerSettings(model="noop", ledger=LedgerSettings(capacity=1024))
 PER_REQUEST = fields.replace(INLINE, {"concurrency.model": "thread_per_request"})
 ELASTIC = fields.replace(INLINE, {"concurrency.model": "elastic"})
 CARRY = ServerSettings(model="noop", topology="carry", ledger=LedgerSettings(capacity=1024))
 SETTINGS = {
     "pooled": POOLED,
+    "apart": APART,
     "inline": INLINE,
     "carry": CARRY,
     "serial": fields.replace(INLINE, {"concurrency.model": "serial"}),
@@ -245,10 +268,12 @@ SETTINGS = {
 # before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread; and who is
 # handed from a coroutine to an executor waits for that.
 OWN_THREAD = ("thread_per_request", "elastic, own thread", "asyncio")
-ABSENT = {kind: () if kind == "pooled" else ("queue_wait", "batch_wait") for kind in SETTINGS}
-SHOWN_AS = {
-    kind: {} if kind == "pooled" or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS
-}
+POOLS = ("pooled", "apart")
+WAYS = {name: (f"to_{name}", f"from_{name}") for name in ("preprocess", "model", "postprocess")}
+STAYING = (*WAYS["preprocess"], *WAYS["model"], *WAYS["postprocess"])
+ABSENT = {kind: STAYING if kind in POOLS else ("queue_wait", "batch_wait", *STAYING) for kind in SETTINGS}
+ABSENT["apart"] = WAYS["model"]
+SHOWN_AS = {kind: {} if kind in POOLS or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS}
 
 
 class Laboratory:
@@ -257,8 +282,13 @@ class Laboratory:
     def __init__(self, settings, durations, monkeypatch):
         self.script = script = Script(durations)
         self.clock = script.clock
-        self.is_pooled = settings.preprocess.placement == "threads"
+        self.is_pooled = settings.preprocess.placement != "inline"
+        device, model = ScriptedDevice(script), ScriptedModel(script, splits_slowly=not self.is_pooled)
         monkeypatch.setattr("perfkit.serving.server.pipeline.Pool", Held)
+        monkeypatch.setattr("perfkit.serving.server.pipeline.ProcessPool", Held.of_outposts)
+        monkeypatch.setattr(
+            "perfkit.serving.server.pipeline.outposts", lambda name, *_: [VirtualOutpost(name, script, model)]
+        )
         monkeypatch.setattr("perfkit.serving.server.job.orjson", self)
         monkeypatch.setattr("perfkit.serving.server.crews.roster.threading", SimpleNamespace(**vars(threading) | HELD))
         HeldThread.made = ()
@@ -269,7 +299,6 @@ class Laboratory:
         self.books.requests.now_ns = self.books.batches.now_ns = self.clock.now_ns
         self.books.requests.clock = self.clock
         self.outbox = Held()
-        device, model = ScriptedDevice(script), ScriptedModel(script, splits_slowly=not self.is_pooled)
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = build(settings, plant)
         self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
@@ -362,7 +391,8 @@ def serve(settings, durations, monkeypatch):
 
 
 def stage_times_ns(row):
-    return {name: round(seconds * 1e9) for name, seconds in stage_table(row).iloc[0].items()}
+    """Nanoseconds by stage; a stage that did not happen took none."""
+    return {name: round(seconds * 1e9) for name, seconds in stage_table(row).iloc[0].fillna(0.0).items()}
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -419,29 +449,35 @@ def _passes(rows, check):
 
 
 STAMPS = [name.upper() for name in columns.REQUEST_INSTANTS] + ["B_SEALED", "B_COLLATED", "B_WOKEN"]
+STAMPED = {
+    "pooled": [name for name in STAMPS if not name.endswith(("_REACHED", "_RETURNED"))],
+    "apart": STAMPS,
+}
 
 
-@pytest.mark.parametrize("stamp", STAMPS)
-def test_a_dropped_stamp_is_missing_in_the_row_and_fails_the_run(stamp, monkeypatch):
-    intact = serve(POOLED, BASE_NS, monkeypatch)
+@pytest.mark.parametrize(("kind", "stamp"), [(kind, stamp) for kind in STAMPED for stamp in STAMPED[kind]])
+def test_a_dropped_stamp_is_missing_in_the_row_and_fails_the_run(kind, stamp, monkeypatch):
+    intact = serve(SETTINGS[kind], BASE_NS, monkeypatch)
     elsewhere = "B_CLAMPED" if stamp.startswith("B_") else "END_STATE"  # cells that are written later
     monkeypatch.setattr(columns, stamp, getattr(columns, elsewhere))
-    dropped = serve(POOLED, BASE_NS, monkeypatch)
+    dropped = serve(SETTINGS[kind], BASE_NS, monkeypatch)
     assert _passes(intact, check_stamps_present) is True
     assert _passes(pandas.concat([intact, dropped]), check_stamps_present) is False
 
 
-BOUNDARIES = [name for name in STAMPS if name.startswith("B_") or name.lower() in STAGE_ENDS.values()]
-NEIGHBOURS = [pair for pair in itertools.pairwise(BOUNDARIES) if pair != ("REPLIED", "B_SEALED")]  # in one book
+def _neighbours(kind):
+    """Pairs of boundaries that follow one another in one book."""
+    boundaries = [name for name in STAMPED[kind] if name.startswith("B_") or name.lower() in STAGE_ENDS.values()]
+    return [(kind, *pair) for pair in itertools.pairwise(boundaries) if pair != ("REPLIED", "B_SEALED")]
 
 
-@pytest.mark.parametrize(("first", "second"), NEIGHBOURS)
-def test_two_swapped_stamps_break_the_order_and_fail_the_run(first, second, monkeypatch):
-    assert _passes(serve(POOLED, BASE_NS, monkeypatch), check_clock_order) is True
+@pytest.mark.parametrize(("kind", "first", "second"), [pair for kind in STAMPED for pair in _neighbours(kind)])
+def test_two_swapped_stamps_break_the_order_and_fail_the_run(kind, first, second, monkeypatch):
+    assert _passes(serve(SETTINGS[kind], BASE_NS, monkeypatch), check_clock_order) is True
     old = getattr(columns, first), getattr(columns, second)
     monkeypatch.setattr(columns, first, old[1])
     monkeypatch.setattr(columns, second, old[0])
-    assert _passes(serve(POOLED, BASE_NS, monkeypatch), check_clock_order) is False
+    assert _passes(serve(SETTINGS[kind], BASE_NS, monkeypatch), check_clock_order) is False
 
 
 def test_the_server_timing_header_tells_the_same_stages(monkeypatch):
@@ -463,5 +499,5 @@ def test_the_server_timing_header_tells_the_same_stages(monkeypatch):
         job.receiver.job_done(job)
     (line,) = [line for line in replies[0].split(b"\r\n") if line.startswith(b"server-timing: ")]
     shown = dict(entry.split(";dur=") for entry in line.decode().removeprefix("server-timing: ").split(", "))
-    told = STAGES[STAGES.index("parse") : STAGES.index("serialize")]
+    told = [stage for stage in STAGES[STAGES.index("parse") : STAGES.index("serialize")] if stage not in STAYING]
     assert shown == {stage: f"{BASE_NS[stage] / 1e6:.3f}" for stage in told}

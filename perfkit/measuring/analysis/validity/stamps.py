@@ -52,9 +52,9 @@ def check_stamps_present(run: RunData) -> Check:
     served = run.requests[(run.requests["end_state"] == OK).to_numpy(dtype=bool) & has_server_half(run.requests)]
     if not len(served):
         return not_judged(name, 0, origin, "no server ledger")
-    present = {instant: served[f"{instant}_ns"].notna() for instant in SERVER_INSTANTS} | {
-        "batch": served["batch_id"].notna()
-    }
+    # A run from before an instant was recorded lacks its column.
+    known = [instant for instant in SERVER_INSTANTS if f"{instant}_ns" in served]
+    present = {instant: served[f"{instant}_ns"].notna() for instant in known} | {"batch": served["batch_id"].notna()}
     client = served[[f"{instant}_ns" for instant in CLIENT_INSTANTS]].notna()
     ours = client.any(axis=1)
     missing = {instant: int((~client[f"{instant}_ns"] & ours).sum()) for instant in CLIENT_INSTANTS}
