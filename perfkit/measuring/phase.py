@@ -248,7 +248,7 @@ def _samples_name(place: int) -> str:
 
 
 def _gauge(stats: dict[str, Any], round_index: int) -> dict[str, Any]:
-    return {**stats["gauge"], "queued": stats["queued"], "round": round_index}
+    return {**stats["gauge"], "queued": stats["queued"], "threads": stats["crew"]["current"], "round": round_index}
 
 
 def _counters(

@@ -84,9 +84,9 @@ def _extended(before: Replies, samples: Mapping[str, np.ndarray]) -> Replies:
 
 
 def live_readings(replies: Replies, gauges: Sequence[Mapping[str, Any]], until_ns: int) -> list[dict[str, Any]]:
-    """Rows for the live plot, up to an instant: throughput, P50 and P99 of the last second, and what is queued.
+    """Rows for the live plot, up to an instant: throughput, P50 and P99 of the last second, queue and model threads.
 
-    `gauges` holds readings of the server's queue (`time_ns`, `queued`). Without a reply the quantiles are absent.
+    `gauges` holds readings of the server (`time_ns`, `queued`, `threads`). Without a reply the quantiles are absent.
     """
     if not replies.started_ns:
         return []
@@ -98,11 +98,14 @@ def _reading(replies: Replies, gauges: Sequence[Mapping[str, Any]], instant_ns: 
     from_ns = max(replies.started_ns, instant_ns - WINDOW_NS)
     first, last = np.searchsorted(replies.received_ns, [from_ns, instant_ns], side="right")
     ordered = np.sort(replies.latency_ns[first:last]) / NS_PER_S
-    queued = [gauge["queued"] for gauge in gauges if from_ns < gauge["time_ns"] <= instant_ns]
+    latest: Mapping[str, Any] = next(
+        (gauge for gauge in reversed(gauges) if from_ns < gauge["time_ns"] <= instant_ns), {}
+    )
     return {
         "time_ns": instant_ns,
         "throughput_rps": len(ordered) / ((instant_ns - from_ns) / NS_PER_S),
         "p50_s": at_probability(ordered, 0.50) if len(ordered) else None,
         "p99_s": at_probability(ordered, 0.99) if len(ordered) else None,
-        "queued": queued[-1] if queued else None,
+        "queued": latest.get("queued"),
+        "threads": latest.get("threads"),  # runs of before it was recorded have none
     }

@@ -37,7 +37,9 @@ class LiveView:
     def follow(self, progress: Progress, title: str) -> None:
         """Take in how the run goes, and draw it when it is time again."""
         if progress.stats is not None:
-            self._gauges.append({"time_ns": progress.stats["gauge"]["time_ns"], "queued": progress.stats["queued"]})
+            stats = progress.stats
+            reading = {"queued": stats["queued"], "threads": stats["crew"]["current"]}
+            self._gauges.append({"time_ns": stats["gauge"]["time_ns"], **reading})
         now_ns = REAL_CLOCK.now_ns()
         if now_ns >= self._next_ns:
             self._next_ns = now_ns + REDRAW_NS

@@ -70,6 +70,24 @@ def test_no_thread_of_an_old_setting_stays(lab, eventually):
     eventually(lambda: ours() == ["model-0", "model-1"])
 
 
+def test_stats_tell_how_many_threads_the_crew_has_and_had(lab, dial, gate, eventually):
+    elastic = {"elastic.core": 1, "elastic.max": 3, "elastic.keep_alive_s": 0.0, "queue.depth": 1}
+    lab.configure({"concurrency.model": "elastic", **elastic})
+    wires = [dial(lab) for _ in range(4)]
+    for wire in wires:
+        wire.post({"input": gate.payload})
+    expected = {"model": "elastic", "current": 3, "peak": 3, "started": 3, "replica_loads": []}
+    eventually(lambda: lab.stats()["crew"] == expected)
+
+    def ours():
+        return sorted(name for name in lab.stats()["threads"].values() if name.startswith("model-"))
+
+    assert ours() == ["model-0", "model-1", "model-2"]
+    gate.open()
+    assert [wire.answer().status for wire in wires] == [200] * 4
+    eventually(lambda: (lab.stats()["crew"]["current"], len(ours())) == (1, 1))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

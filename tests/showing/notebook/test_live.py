@@ -49,10 +49,14 @@ def test_quantiles_are_those_of_the_window_and_absent_without_a_reply():
     ]
 
 
-def test_the_queue_is_the_latest_reading_of_the_last_second():
-    gauges = [{"time_ns": STARTED_NS + at * MS, "queued": queued} for at, queued in ((100, 3), (240, 7), (2100, 1))]
+def test_queue_and_threads_are_the_latest_reading_of_the_last_second():
+    gauges = [
+        {"time_ns": STARTED_NS + at * MS, "queued": queued, "threads": 2 * queued}
+        for at, queued in ((100, 3), (240, 7), (2100, 1))
+    ]
     readings = live_readings(replies_at(0.1), gauges, STARTED_NS + 9 * NS_PER_S // 4)
     assert [reading.get("queued") for reading in readings] == [None, 7, 7, 7, 7, None, None, None, None, 1]
+    assert [reading.get("threads") for reading in readings] == [None, 14, 14, 14, 14, None, None, None, None, 2]
 
 
 def test_nothing_is_drawn_before_anything_is_known():

@@ -35,7 +35,7 @@ class ElasticCrew:
 
     def start(self) -> tuple[int, ...]:
         """Warm the model up; threads come with the requests."""
-        return (warm_up_once(self._roster, self._bench),)
+        return (warm_up_once(self._bench),)
 
     def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
         """Promise threads and places in the queue; beyond both, the queue's policy decides."""

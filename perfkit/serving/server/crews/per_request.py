@@ -38,7 +38,7 @@ class ThreadPerRequest:
 
     def start(self) -> tuple[int, ...]:
         """Warm the model up on a thread as a request will have it."""
-        return (warm_up_once(self._roster, self._bench),)
+        return (warm_up_once(self._bench),)
 
     def admit(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
         """As many as `queue.depth` may have a thread."""
@@ -72,7 +72,7 @@ class ThreadPerRequest:
             station.close()
 
 
-def warm_up_once(roster: Roster, bench: Bench) -> int:
+def warm_up_once(bench: Bench) -> int:
     """Warm the model up on a thread that ends again; its effective intra-op threads. Raises what the model raises."""
     ready: Future[int] = Future()
 
@@ -81,6 +81,7 @@ def warm_up_once(roster: Roster, bench: Bench) -> int:
         if station is not None:
             station.close()
 
+    roster = Roster(bench.name)  # not the crew's own: nobody is served on it
     roster.start(work)
     roster.join()
     return ready.result()
