@@ -114,6 +114,7 @@ class LaneSettings(Checked):
     deadline_s: float | None = field(
         None, "as queue.deadline_s, for this lane; none = queue.deadline_s", low=0.001, high=3600.0
     )
+    breaker: bool | None = field(None, "as breaker.enabled, for this lane, whose breaker is its own; none = that one")
     workers: int = field(0, "model workers of its own; 0 = it shares the others' workers", low=0, high=1024)
 
 

@@ -39,7 +39,7 @@ def race(gate, clock, transitions):
 
     The clock moves whenever somebody is turned away.
     """
-    breaker, faults, start = gate._breaker, [], threading.Barrier(THREADS)
+    breaker, faults, start = gate._by_lane[0], [], threading.Barrier(THREADS)
 
     def storm(seed):
         chance = random.Random(seed)
@@ -68,14 +68,14 @@ def race(gate, clock, transitions):
 
 def probes_after_all_has_ended(gate, clock):
     """How many probes this half-open era gets in all, and the state when all have succeeded."""
-    while gate.stats()["breaker"] == "closed":
+    while gate.stats()["breakers"]["default"] == "closed":
         gate.tell(gate.ask(1), EndState.FAILED)
     clock.advance(SECOND)
-    succeeded = gate._breaker._probes_ok
+    succeeded = gate._by_lane[0]._probes_ok
     passed = [granted for granted in (gate.ask(1) for _ in range(PROBES + 5)) if isinstance(granted, Pass)]
     for granted in passed:
         gate.tell(granted, EndState.OK)
-    return succeeded + len(passed), gate.stats()["breaker"]
+    return succeeded + len(passed), gate.stats()["breakers"]["default"]
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def test_sixty_four_threads_never_get_more_probes_than_there_are_and_lose_none(c
     clock = ManualClock(start_ns=SECOND)
     gate = build_gate(fields.replace(ServerSettings(model="noop"), CHANGES), clock)
     faults = race(gate, clock, transitions)
-    told("R13", TARGET, threads=THREADS, transitions=gate._breaker._era, faults=len(faults))
+    told("R13", TARGET, threads=THREADS, transitions=gate._by_lane[0]._era, faults=len(faults))
     assert (faults, gate.stats()["in_hand"]) == ([], 0)
-    assert gate._breaker._era >= transitions
+    assert gate._by_lane[0]._era >= transitions
     assert probes_after_all_has_ended(gate, clock) == (PROBES, "closed")
 
 
@@ -110,7 +110,7 @@ def test_the_race_finds_a_breaker_that_loses_permits(crowded):
 
     clock = ManualClock(start_ns=SECOND)
     rule = BreakerRule(failure_ratio=0.5, window=4, least=2, open_ns=SECOND, probes=PROBES)
-    gate = Gate(clock, Forgetful(rule), None, None)
+    gate = Gate(clock, {"default": Forgetful(rule)}, None, None)
     for _ in range(2):
         gate.tell(gate.ask(1), EndState.FAILED)
     clock.advance(SECOND)

@@ -136,7 +136,8 @@ class VirtualServer:
         self.pipeline = Pipeline(
             settings, Plant(model=self.model, device=device, outbox=outbox, books=books, clock=clock)
         )
-        clock.at_the_end = self.pipeline._dispatcher.close
+        self.dispatcher = self.pipeline._by_lane[0].dispatcher
+        clock.at_the_end = self.dispatcher.close
         self.service = SimpleNamespace(
             settings=settings,
             books=books,
@@ -153,7 +154,7 @@ class VirtualServer:
             ended=[0] * len(EndState),
             answer_ids=itertools.count(1),
         )
-        self.station = Station("model-0", self.pipeline._bench())
+        self.station = Station("model-0", self.pipeline._bench(self.dispatcher))
         self.statuses = []  # of every answer, with its connection
         self.overshoots_ns = []  # of those that were told that they had expired
 
@@ -185,11 +186,11 @@ class VirtualServer:
 
     def serve_batch(self):
         """The worker takes what there is, and serves it."""
-        self.station.serve(self.pipeline._dispatcher.take(self.pipeline._dispatcher.new_seat()))
+        self.station.serve(self.dispatcher.take(self.dispatcher.new_seat()))
 
     def run(self):
         """Serve until nothing more will come."""
-        dispatcher = self.pipeline._dispatcher
+        dispatcher = self.dispatcher
         seat = dispatcher.new_seat()
         while (taken := dispatcher.take(seat)) is not None:
             self.station.serve(taken)

@@ -8,6 +8,7 @@ none of them there is no gate, and a request pays nothing.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from perfkit.clock import NS_PER_S, Clock
@@ -16,7 +17,8 @@ from perfkit.serving.scheduling.breaker import Breaker, BreakerRule, BreakerStat
 from perfkit.serving.scheduling.concurrency import AdaptiveLimit, Ended, FixedLimit
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.scheduling.token_bucket import TokenBucket
-from perfkit.settings import BreakerSettings, LimitSettings, ServerSettings
+from perfkit.serving.server.wishes import known_lanes
+from perfkit.settings import DEFAULT_LANE, BreakerSettings, LimitSettings, ServerSettings
 
 
 class Pass(NamedTuple):
@@ -24,42 +26,50 @@ class Pass(NamedTuple):
 
     size: int
     since_ns: int
+    breaker: Breaker | None
     breaker_permit: int
 
 
 class Gate:
-    """The guards of one pipeline. Safe for any thread."""
+    """The guards of one pipeline; `breakers` holds each lane's own, by name, in the order of the lanes' numbers.
+
+    Safe for any thread.
+    """
 
     def __init__(
-        self, clock: Clock, breaker: Breaker | None, limit: FixedLimit | None, bucket: TokenBucket | None
+        self,
+        clock: Clock,
+        breakers: Mapping[str, Breaker | None],
+        limit: FixedLimit | None,
+        bucket: TokenBucket | None,
     ) -> None:
         self._clock = clock
-        self._lock = threading.Lock()  # guards the three below
-        self._breaker = breaker
+        self._lock = threading.Lock()  # guards every guard
+        self._breakers = breakers
+        self._by_lane = tuple(breakers.values())
         self._limit = limit
         self._bucket = bucket
 
-    def ask(self, count: int) -> Pass | Rejected:
-        """Let a request with `count` inputs go on, or say why not."""
+    def ask(self, count: int, lane: int = 0) -> Pass | Rejected:
+        """Let a request with `count` inputs for a lane go on, or say why not."""
+        breaker = self._by_lane[lane]
         with self._lock:
             now_ns = self._clock.now_ns()
-            permit = self._breaker.ask(now_ns) if self._breaker else 0
+            permit = breaker.ask(now_ns) if breaker else 0
             if isinstance(permit, Rejected):
                 return permit
-            rejected = self._limit.enter(count) if self._limit else None
-            if rejected is None and self._bucket and (rejected := self._bucket.take(count, now_ns)) and self._limit:
-                self._limit.give_back(count)
+            rejected = self._enter(count, now_ns)
             if rejected is None:
-                return Pass(count, now_ns, permit)
-            if self._breaker:
-                self._breaker.abandoned(permit)
+                return Pass(count, now_ns, breaker, permit)
+            if breaker:
+                breaker.abandoned(permit)
             return rejected
 
     def take_back(self, granted: Pass) -> None:
         """The request was turned away later on: as if it had never asked."""
         with self._lock:
-            if self._breaker:
-                self._breaker.abandoned(granted.breaker_permit)
+            if granted.breaker:
+                granted.breaker.abandoned(granted.breaker_permit)
             if self._limit:
                 self._limit.give_back(granted.size)
             if self._bucket:
@@ -67,47 +77,70 @@ class Gate:
 
     def tell(self, granted: Pass, state: EndState) -> None:
         """The request has ended. Only OK and FAILED say something about the model."""
+        breaker, permit = granted.breaker, granted.breaker_permit
         with self._lock:
             now_ns = self._clock.now_ns()
             if self._limit:
                 is_late = state is EndState.EXPIRED
                 self._limit.leave(Ended(granted.size, now_ns - granted.since_ns, is_late), now_ns)
-            if self._breaker is None:
+            if breaker is None:
                 return
             if state is EndState.OK:
-                self._breaker.succeeded(granted.breaker_permit)
+                breaker.succeeded(permit)
             elif state is EndState.FAILED:
-                self._breaker.failed(granted.breaker_permit, now_ns)
+                breaker.failed(permit, now_ns)
             else:
-                self._breaker.abandoned(granted.breaker_permit)
+                breaker.abandoned(permit)
 
     def closed_to_all(self) -> Rejected | None:
-        """Why nothing at all passes at present; None when something may."""
+        """Why nothing at all passes at present; None when some lane's requests may."""
         with self._lock:
             now_ns = self._clock.now_ns()
-            if self._breaker is None or self._breaker.state(now_ns) is not BreakerState.OPEN:
-                return None
-            return self._breaker.refusal(now_ns)
+            refusals = []
+            for breaker in self._by_lane:
+                if breaker is None or breaker.state(now_ns) is not BreakerState.OPEN:
+                    return None
+                refusals.append(breaker.refusal(now_ns))
+        return min(refusals, key=lambda refusal: refusal.retry_after_s)
 
     def stats(self) -> dict[str, Any]:
-        """Where the guards stand; None for a guard that is not there."""
+        """Where the guards stand: the state of each breaker, and None for a limit that is not there."""
         with self._lock:
+            now_ns = self._clock.now_ns()
+            states = {name: breaker.state(now_ns).value for name, breaker in self._breakers.items() if breaker}
             return {
-                "breaker": self._breaker.state(self._clock.now_ns()).value if self._breaker else None,
+                "breakers": states,
                 "concurrency_limit": self._limit.limit if self._limit else None,
                 "in_hand": self._limit.in_hand if self._limit else None,
             }
+
+    def _enter(self, count: int, now_ns: int) -> Rejected | None:
+        """Past the limit and the bucket, or past neither."""
+        rejected = self._limit.enter(count) if self._limit else None
+        if rejected is None and self._bucket and (rejected := self._bucket.take(count, now_ns)) and self._limit:
+            self._limit.give_back(count)
+        return rejected
 
 
 def build_gate(settings: ServerSettings, clock: Clock) -> Gate | None:
     """The guards that the settings want; None when they want none."""
     limits = settings.limits
-    breaker = Breaker(_rule(settings.breaker)) if settings.breaker.enabled else None
+    breakers = _breakers(settings)
     limit = _limit(limits)
     bucket = TokenBucket(limits.bucket_rps, limits.burst) if limits.bucket_rps is not None else None
-    if breaker is None and limit is None and bucket is None:
+    if not any(breakers.values()) and limit is None and bucket is None:
         return None
-    return Gate(clock, breaker, limit, bucket)
+    return Gate(clock, breakers, limit, bucket)
+
+
+def _breakers(settings: ServerSettings) -> dict[str, Breaker | None]:
+    """Each lane's own, in the order of their numbers; one alone where there are no lanes."""
+    rule, enabled = _rule(settings.breaker), settings.breaker.enabled
+    lanes = known_lanes(settings)
+    if lanes is None:
+        return {DEFAULT_LANE: Breaker(rule) if enabled else None}
+    wanted = {lane.name: lane.settings.breaker for lane in lanes.values()}
+    return {name: Breaker(rule) if (enabled if own is None else own) else None for name, own in wanted.items()}
 
 
 def _rule(settings: BreakerSettings) -> BreakerRule:

@@ -84,11 +84,11 @@ class _ServiceCollector(Collector):
 
 def _gate(gate: dict[str, Any]) -> Iterator[Metric]:
     """Where the guards stand that there are."""
-    if gate.get("breaker") is not None:
-        family = GaugeMetricFamily("perfkit_breaker", "1 for the state that the breaker is in.", labels=["state"])
+    family = GaugeMetricFamily("perfkit_breaker", "1 for the state of a lane's breaker.", labels=["lane", "state"])
+    for lane, current in gate.get("breakers", {}).items():
         for state in BreakerState:
-            family.add_metric([state.value], int(state.value == gate["breaker"]))
-        yield family
+            family.add_metric([lane, state.value], int(state.value == current))
+    yield family
     if gate.get("concurrency_limit") is not None:
         yield GaugeMetricFamily("perfkit_concurrency_limit", "Most inputs in hand, now.", gate["concurrency_limit"])
         yield GaugeMetricFamily("perfkit_inputs_in_hand", "Inputs admitted and not yet answered.", gate["in_hand"])

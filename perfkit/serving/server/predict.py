@@ -123,7 +123,7 @@ class Prediction:
         gate = self._pipeline.gate
         if gate is None:
             return self._pipeline.enter(self._jobs)
-        granted = gate.ask(len(self._jobs))
+        granted = gate.ask(len(self._jobs), self._jobs[0].lane)
         if isinstance(granted, Rejected):
             return granted
         rejected = self._pipeline.enter(self._jobs)

@@ -32,7 +32,7 @@ def test_with_every_policy_off_there_is_no_gate(clock):
 def test_a_policy_that_is_on_builds_its_guard_and_no_other(clock, changes):
     stats = gate_of(clock, **changes).stats()
     assert stats == {
-        "breaker": "closed" if changes is BREAKER else None,
+        "breakers": {"default": "closed"} if changes is BREAKER else {},
         "concurrency_limit": 64 if "limits.policy" in changes else None,
         "in_hand": 0 if "limits.policy" in changes else None,
     }
@@ -62,7 +62,7 @@ def test_a_request_that_the_queue_turned_away_leaves_the_gate_as_it_was(clock):
     gate = gate_of(clock, **ALL)
     for _ in range(20):
         gate.take_back(gate.ask(2))
-    assert gate.stats() == {"breaker": "closed", "concurrency_limit": 2, "in_hand": 0}
+    assert gate.stats() == {"breakers": {"default": "closed"}, "concurrency_limit": 2, "in_hand": 0}
     assert reasons(gate, 1) == [""]
 
 
@@ -83,3 +83,45 @@ def test_the_real_clock_drives_it_too():
     granted = gate.ask(1)
     assert isinstance(granted, Pass)
     gate.tell(granted, EndState.OK)
+
+
+LANES = {"lanes.online.priority": 0, "lanes.agent.priority": 1}
+
+
+def fail_lane(gate, lane, times):
+    for _ in range(times):
+        granted = gate.ask(1, lane)
+        if isinstance(granted, Pass):
+            gate.tell(granted, EndState.FAILED)
+
+
+def test_a_lane_that_makes_the_model_fail_is_shut_out_alone(clock):
+    gate = gate_of(clock, **BREAKER, **LANES)
+    assert gate.stats()["breakers"] == {"default": "closed", "online": "closed", "agent": "closed"}
+    fail_lane(gate, 2, 2)
+    assert gate.stats()["breakers"] == {"default": "closed", "online": "closed", "agent": "open"}
+    assert [isinstance(gate.ask(1, lane), Pass) for lane in (0, 1, 2)] == [True, True, False]
+    assert gate.closed_to_all() is None
+
+
+def test_the_service_is_closed_to_all_only_when_every_lane_is(clock):
+    gate = gate_of(clock, **BREAKER, **LANES)
+    for lane in (0, 1):
+        fail_lane(gate, lane, 2)
+    clock.advance(SECOND // 2)
+    assert gate.closed_to_all() is None
+    fail_lane(gate, 2, 2)
+    assert gate.closed_to_all() == Rejected(reason="breaker_open", retry_after_s=0.5), "until the first tries again"
+
+
+@pytest.mark.parametrize(
+    ("changes", "guarded"),
+    [
+        ({"breaker.enabled": True, "lanes.online.breaker": False}, ["default", "agent"]),
+        ({"lanes.agent.breaker": True}, ["agent"]),
+        ({"lanes.agent.breaker": False}, None),
+    ],
+)
+def test_a_lane_may_have_a_breaker_or_none_whatever_the_others_have(clock, changes, guarded):
+    gate = gate_of(clock, **LANES, **changes)
+    assert (list(gate.stats()["breakers"]) if gate else None) == guarded

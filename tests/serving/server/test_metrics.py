@@ -63,7 +63,7 @@ def test_a_guard_that_is_there_tells_where_it_stands(busy, dial):
     busy.configure({"breaker.enabled": True, "limits.policy": "adaptive", "limits.in_hand": 12})
     told = scraped(wire)
     busy.configure({"breaker.enabled": False, "limits.policy": "none"})
-    assert [told[("perfkit_breaker", state)] for state in ("closed", "open", "half_open")] == [1, 0, 0]
+    assert [told[("perfkit_breaker", "default", state)] for state in ("closed", "open", "half_open")] == [1, 0, 0]
     assert (told[("perfkit_concurrency_limit",)], told[("perfkit_inputs_in_hand",)]) == (12, 0)
 
 

@@ -41,7 +41,7 @@ def test_more_in_hand_than_the_limit_gets_503_until_an_answer_has_left(lab, dial
     gate.open()
     assert [wire.answer().status for wire in wires] == [200, 200]
     assert ask(dial(lab), {"input": 1}).status == 200
-    assert lab.stats()["gate"] == {"breaker": None, "concurrency_limit": 2, "in_hand": 0}
+    assert lab.stats()["gate"] == {"breakers": {}, "concurrency_limit": 2, "in_hand": 0}
 
 
 def test_a_failing_model_is_given_a_rest_and_a_probe_ends_it(lab, dial, eventually):
@@ -55,9 +55,9 @@ def test_a_failing_model_is_given_a_rest_and_a_probe_ends_it(lab, dial, eventual
     health.get("/health/live")
     assert health.answer().status == 200, "resting is not dying"
     eventually(lambda: ready(health) == 200)
-    assert lab.stats()["gate"]["breaker"] == "half_open"
+    assert lab.stats()["gate"]["breakers"]["default"] == "half_open"
     assert ask(wire, {"input": 1}).status == 200
-    assert lab.stats()["gate"]["breaker"] == "closed"
+    assert lab.stats()["gate"]["breakers"]["default"] == "closed"
 
 
 def test_a_client_that_leaves_or_sends_what_the_model_refuses_opens_nothing(lab, dial, gate, eventually):
@@ -69,7 +69,7 @@ def test_a_client_that_leaves_or_sends_what_the_model_refuses_opens_nothing(lab,
     gate.open()
     eventually(lambda: lab.stats()["gauge"]["in_flight"] == 0)
     assert ask(dial(lab), {"input": {"at": "preprocess", "do": "refuse"}}).status == 422
-    assert lab.stats()["gate"]["breaker"] == "closed"
+    assert lab.stats()["gate"]["breakers"]["default"] == "closed"
 
 
 def test_a_queue_that_is_full_gives_the_gate_its_places_back(lab, dial, gate, eventually):
@@ -108,3 +108,13 @@ def test_of_header_and_setting_the_sooner_deadline_counts(lab, dial, gate, event
     wire = dial(lab)
     wire.post({"input": 1}, f"Perfkit-Deadline: {header}")
     assert wire.answer().code == (504, "deadline"), "it would have waited in the queue for a mate"
+
+
+def test_a_lane_whose_requests_make_the_model_fail_is_given_a_rest_and_the_others_are_served(lab, dial):
+    opens = {"breaker.enabled": True, "breaker.least": 3, "breaker.window": 4, "breaker.open_s": 60.0}
+    lab.configure({**opens, "lanes.online.priority": 0, "lanes.agent.priority": 1})
+    wire = dial(lab)
+    assert [ask(wire, FAIL, "Perfkit-Lane: agent").status for _ in range(3)] == [500, 500, 500]
+    assert ask(wire, {"input": 1}, "Perfkit-Lane: agent").code == (503, "breaker_open")
+    assert [ask(wire, {"input": 1}, f"Perfkit-Lane: {lane}").status for lane in ("online", "default")] == [200, 200]
+    assert ready(dial(lab)) == 200
