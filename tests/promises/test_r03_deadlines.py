@@ -82,6 +82,7 @@ def serve_over_sockets(serve, witness, requests, changes):
 SETTINGS = {
     "inline": {},
     "pools": {"preprocess.placement": "threads", "postprocess.placement": "threads"},
+    "processes": {"preprocess.placement": "processes", "postprocess.placement": "processes"},
     "asyncio": {"concurrency.model": "asyncio"},
     "elastic": {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 1},
     "replicas": {"replicas": 2},

@@ -114,6 +114,7 @@ BATCHES = {"batch.max_size": 8}
 SETTINGS = {
     "inline": BATCHES,
     "pools": BATCHES | {"preprocess.placement": "threads", "postprocess.placement": "threads"},
+    "processes": BATCHES | {"preprocess.placement": "processes", "postprocess.placement": "processes"},
     "asyncio": BATCHES | {"concurrency.model": "asyncio", "workers": 2},
     "elastic": BATCHES | {"concurrency.model": "elastic"},
     "replicas": BATCHES | {"replicas": 2},
