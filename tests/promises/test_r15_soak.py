@@ -29,6 +29,7 @@ class Soak:
     slope: float
     low: float
     high: float
+    grown_bytes: int
     threads: tuple[int, int]
     descriptors: tuple[int, int]
 
@@ -58,6 +59,7 @@ def soak(server, generator, *, after, until, pause_s):
         slope=float(slope),
         low=float(low),
         high=float(high),
+        grown_bytes=memory[-1] - memory[0],
         threads=(min(threads), max(threads)),
         descriptors=(min(descriptors), max(descriptors)),
     )
