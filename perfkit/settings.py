@@ -291,6 +291,9 @@ def _check_concurrency(settings: ServerSettings) -> None:
         raise ConfigError(f"workers is {settings.workers} {where}; serial is one thread (set workers = 1, or pool)")
     if model == "serial" and settings.replicas != 1:
         raise ConfigError(f"replicas is {settings.replicas} {where}; serial is one thread (set replicas = 1, or pool)")
+    own = [name for name, lane in settings.lanes.items() if lane.workers]
+    if model == "serial" and own:
+        raise ConfigError(f"lane {own[0]} has workers of its own {where}; serial is one thread (set its workers = 0)")
     if model in ONE_AT_A_TIME and settings.batch.max_size != 1:
         raise ConfigError(
             f"batch.max_size is {settings.batch.max_size} {where}; its threads serve one request at a time "

@@ -114,6 +114,8 @@ def test_a_breaker_must_be_able_to_remember_as_many_as_it_waits_for():
     ("model", "values", "message"),
     [
         ("serial", {"workers": 2}, "workers is 2 with concurrency.model = serial; serial is one thread"),
+        ("serial", {"replicas": 2}, "replicas is 2 with concurrency.model = serial; serial is one thread"),
+        ("serial", {"lanes": {"fast": LaneSettings(workers=1)}}, "lane fast has workers of its own with concurrency.m"),
         ("serial", {"batch": BatchSettings(max_size=4)}, "batch.max_size is 4 with concurrency.model = serial; its"),
         ("thread_per_request", {"batch": BatchSettings(max_size=2)}, "batch.max_size is 2 with concurrency.model = th"),
         ("serial", {"preprocess": StageSettings(placement="threads")}, "preprocess.placement is threads with concurr"),

@@ -6,6 +6,7 @@ goes to the replica that has the least in hand, inputs of one request together.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 from asyncio import TimerHandle
@@ -67,12 +68,11 @@ class Replicas:
 
     def start(self) -> None:
         """Start every replica; raises TargetFailed when one cannot start, and then none runs."""
-        try:
+        with contextlib.ExitStack() as started:
             for pipeline in self._pipelines:
                 pipeline.start()
-        except BaseException:
-            self.close()
-            raise
+                started.callback(pipeline.close)
+            started.pop_all()
 
     def headcount(self) -> Headcount:
         """Model worker threads of all replicas."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 
 import pytest
@@ -26,6 +27,33 @@ PLANS = [
 
 
 def test_settings_change_under_load_without_a_lost_or_rejected_request(lab, dial):
+    change_under_load(lab, dial, PLANS * 2)
+
+
+@pytest.mark.slow
+def test_any_model_follows_any_other_under_load_without_a_lost_request(lab, dial):
+    models = ["pool", "serial", "thread_per_request", "elastic", "asyncio"]
+    chance = random.Random(20)
+    sizes = {"elastic.core": 1, "elastic.max": 5, "elastic.keep_alive_s": 0.0, "batch.max_delay_s": 0.0005}
+    plans = [{"workers": 1, "replicas": 1, "batch.max_size": 1, **sizes}]
+    for _ in range(150):
+        model = chance.choice(models)
+        takes_many = model not in ("serial", "thread_per_request")
+        plans.append(
+            {
+                "concurrency.model": model,
+                "workers": 1 if model == "serial" else chance.randint(1, 4),
+                "replicas": 1 if model == "serial" else chance.randint(1, 3),
+                "batch.max_size": chance.randint(1, 4) if takes_many else 1,
+                "elastic.core": chance.randint(0, 3),
+                "queue.depth": chance.randint(8, 40),
+            }
+        )
+    change_under_load(lab, dial, plans)
+
+
+def change_under_load(lab, dial, plans):
+    """Eight clients ask on while the settings change; every one of their requests is answered well."""
     before = lab.stats()["counters"]
     statuses, loads, stop = [], set(), threading.Event()
 
@@ -40,7 +68,7 @@ def test_settings_change_under_load_without_a_lost_or_rejected_request(lab, dial
     askers = [threading.Thread(target=ask_on) for _ in range(8)]
     for asker in askers:
         asker.start()
-    for plan in PLANS * 2:
+    for plan in plans:
         lab.configure(plan)
         assert {name: value for name, value in flat(lab.control.get("/settings")).items() if name in plan} == plan
     stop.set()

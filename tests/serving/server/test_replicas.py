@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
 
+from perfkit.errors import TargetFailed
 from perfkit.records import EndState
+from perfkit.serving.devices.cpu import CpuDevice
 
 
 @pytest.fixture
@@ -68,4 +71,18 @@ def test_any_crew_staffs_a_replica(open_shop, eventually, finished, model):
     eventually(lambda: len(finished.jobs) == 30)
     assert (shop.pipeline.loads(), shop.pipeline.admitted) == ([0, 0, 0], 0)
     shop.close()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("model-")] == []
+
+
+def test_when_one_replica_cannot_start_none_runs(open_shop):
+    lanes = itertools.count()
+
+    class TwoLanes(CpuDevice):
+        def open_lane(self, worker, intra_op_threads=1):
+            if next(lanes) == 2:
+                raise MemoryError("no lane left")
+            return super().open_lane(worker, intra_op_threads)
+
+    with pytest.raises(TargetFailed, match=r"^a model worker cannot start: MemoryError: no lane left$"):
+        open_shop(device=TwoLanes(), replicas=4, workers=1)
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("model-")] == []
