@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,7 @@ def find_capacity(run: RunData, measured: Measured) -> Capacity | None:
 
 
 def _occupation(run: RunData) -> tuple[Floats, Floats, int]:
-    """How long each batch kept its worker, its size, and the number of workers seen."""
+    """How long each batch kept its worker, its size, and the number of workers at once."""
     batches = run.batches.sort_values(["round", "model_thread", "batch_sealed_ns"], kind="stable")
     sealed, woken, freed = (
         relative_ns(batches, name, run.started_ns) for name in ("batch_sealed", "woken", "worker_free")
@@ -69,8 +70,13 @@ def _occupation(run: RunData) -> tuple[Floats, Floats, int]:
     return (
         (until - sealed) / NS_PER_S,
         batches["size"].to_numpy(dtype=np.float64),
-        int(batches["model_thread"].nunique()),
+        min(int(batches["model_thread"].nunique()), _most_at_once(run)),
     )
+
+
+def _most_at_once(run: RunData) -> int:
+    """The most model threads that a gauge saw at once: those of single requests are many, one after the other."""
+    return max((int(gauge["threads"]) for gauge in run.gauges if gauge.get("threads")), default=sys.maxsize)
 
 
 def _call_time_at(size: int, seconds: Floats, sizes: Floats) -> float:

@@ -1,5 +1,7 @@
 """How long an open loop must run."""
 
+import dataclasses
+
 import pytest
 
 from perfkit.measuring.analysis.measured import measure_windows
@@ -26,6 +28,14 @@ def test_where_no_batch_was_larger_than_one_batching_is_assumed_to_gain_nothing(
     single = run.batches["size"] == 1
     assert single.all()
     assert find_capacity(run, measure_windows(run)).max_rps == pytest.approx(50.0, rel=0.02)
+
+
+def test_threads_that_follow_each_other_count_as_the_workers_that_there_were_at_once(scenario):
+    run = scenario(seed=1, shape="constant", rate_rps=30.0, batch=1, mean_s=0.02, seconds=20.0, rounds=1).run()
+    a_thread_each = run.batches.assign(model_thread=range(len(run.batches)))
+    gauges = [gauge | {"threads": place} for place, gauge in enumerate(run.gauges, 1)]
+    run = dataclasses.replace(run, batches=a_thread_each, gauges=gauges)
+    assert find_capacity(run, measure_windows(run)).max_rps == pytest.approx(2 * 50.0, rel=0.02)
 
 
 def test_a_closed_loop_has_no_such_length(healthy_run, healthy_open_run):
