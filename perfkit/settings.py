@@ -225,6 +225,12 @@ class ServerSettings(Checked):
         choices=TOPOLOGIES,
     )
     workers: int = field(1, "model worker threads (concurrency.model = pool or asyncio)", low=1, high=1024)
+    min_workers: int = field(
+        1,
+        "with fewer model workers at work, the others having died, it is not ready (pool, serial or asyncio)",
+        low=0,
+        high=1024,
+    )
     replicas: int = field(
         1,
         "replicas that share the model's weights in one process, each with its own queue of queue.depth and its own "
@@ -286,6 +292,10 @@ class ServerSettings(Checked):
 def _check_concurrency(settings: ServerSettings) -> None:
     """Refuse what the concurrency model cannot do; raises ConfigError."""
     model = settings.concurrency.model
+    if model in ("pool", "asyncio") and settings.min_workers > settings.workers:
+        raise ConfigError(
+            f"min_workers is {settings.min_workers} with workers = {settings.workers}; it takes at most as many"
+        )
     where = f"with concurrency.model = {model}"
     if model == "serial" and settings.workers != 1:
         raise ConfigError(f"workers is {settings.workers} {where}; serial is one thread (set workers = 1, or pool)")

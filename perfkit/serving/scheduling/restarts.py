@@ -35,6 +35,10 @@ class Restarts:
         self._forget(now_ns)
         return len(self._deaths_ns) >= LOOP_DEATHS
 
+    def looping_until_ns(self, now_ns: int) -> int:
+        """When the loop is over if nothing dies meanwhile; 0 = there is none."""
+        return self._deaths_ns[-LOOP_DEATHS] + WINDOW_NS if self.is_looping(now_ns) else 0
+
     def _forget(self, now_ns: int) -> None:
         while self._deaths_ns and self._deaths_ns[0] <= now_ns - WINDOW_NS:
             self._deaths_ns.popleft()

@@ -9,7 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.server.deaths import give_up
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.station import Bench, Station
@@ -27,13 +29,22 @@ class Caller:
         """Run the jobs in batches of at most `max_size`; all have ended afterwards and are in the outbox."""
         bench = self._bench
         # Opened each time: a lane belongs to a thread, and this one outlives every setting.
-        station = Station(_NAME, bench)
+        try:
+            self._serve(Station(_NAME, bench), jobs, max_size)
+        except BaseException as error:  # of the device; this thread is the event loop's and must not end with it
+            left = [job for job in jobs if job.end_state is EndState.OPEN]
+            give_up(left, error)
+            bench.outbox.put(left)
+            bench.deaths.record(_NAME, error)
+
+    def _serve(self, station: Station, jobs: Sequence[Job], max_size: int) -> None:
+        requests = self._bench.requests
         try:
             for first in range(0, len(jobs), max_size):
                 batch = list(jobs[first : first + max_size])
-                now_ns = bench.requests.now_ns()
+                now_ns = requests.now_ns()
                 for job in batch:
-                    bench.requests.cells[job.row + c.PREPROCESS_QUEUED] = now_ns
+                    requests.cells[job.row + c.PREPROCESS_QUEUED] = now_ns
                 station.serve(Taken(batch, now_ns, now_ns, now_ns))
         finally:
             station.close()

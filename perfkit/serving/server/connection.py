@@ -64,6 +64,11 @@ class Front:
         """From now on every answer is the last of its connection."""
         self.is_draining = True
 
+    def turn_away(self, code: str, message: str) -> None:
+        """Answer every request in hand or half arrived with 503 and close its connection."""
+        for connection in list(self.connections):
+            connection.turn_away(code, message)
+
     async def close_idle(self) -> None:
         """Close the connections without a request in hand; returns when all connections have ended."""
         for connection in list(self.connections):
@@ -240,6 +245,13 @@ class Connection(asyncio.Protocol):
         if self._backlog or self._is_refused or not self._is_whole:
             self._move_on()
         return answered_ns
+
+    def turn_away(self, code: str, message: str) -> None:
+        """Answer the request in hand or half arrived with 503, and close."""
+        if self._is_busy:
+            self.answer(response(503, error_body(code, message, self._target), closes=True), closes=True)
+        elif not self._is_whole:
+            self._refuse(503, code, message)
 
     def close_if_idle(self) -> None:
         """Close the connection unless a request is in hand or half arrived."""

@@ -12,10 +12,15 @@ import functools
 import logging
 import os
 import socket
+from typing import NoReturn
 
+from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.deaths import LOST
+from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.service import Service
 
+_GRACE_S = 0.25  # for what threads that have not met the lost device yet still finish
 _FLUSH_S = 2.0  # for clients to take the last answers
 _MOST_WAITING = 4096  # connections that are still taken up; a flood must not keep the service from ending
 _TURNS = 3  # of the event loop: read, handle and answer what the kernel already holds
@@ -41,6 +46,29 @@ async def depart(service: Service, front: Front, server: asyncio.Server, listene
     await _catch_up()  # the outbox delivers the last answers; who has sent a request meanwhile is told to go
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(front.close_idle(), _FLUSH_S)
+    if service.loss:
+        await _turn_away(front)
+        os._exit(1)  # asked to end, and some were not answered
+
+
+async def abandon(front: Front, server: asyncio.Server) -> NoReturn:
+    """The device is lost: answer 503 to what is in hand and end with the exit code that asks for a new start.
+
+    The listener is let go and not closed: the supervisor holds it, and who connects now waits for the successor.
+    """
+    server.close()
+    front.drain()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(front.close_idle(), _GRACE_S)
+    await _turn_away(front)
+    os._exit(DeviceLost.exit_code)  # threads may hang in the device for ever
+
+
+async def _turn_away(front: Front) -> None:
+    front.turn_away(LOST.reason, REJECTIONS[LOST.reason])
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(front.close_idle(), _FLUSH_S)
+    logging.shutdown()
 
 
 async def _close_listener(front: Front, server: asyncio.Server, listener: socket.socket) -> None:

@@ -149,8 +149,10 @@ class Dispatcher:
             free_ns = self._clock.now_ns()
             until_ns = None if patience_ns is None else free_ns + patience_ns
             while isinstance(found := self._look(seat, free_ns, until_ns), Rest):
-                self._clock.wait(seat, found.until_ns)
-                self._rise(seat)
+                try:
+                    self._clock.wait(seat, found.until_ns)
+                finally:
+                    self._rise(seat)
             return found
 
     def look(self, seat: Seat, free_ns: int) -> Taken | Rest | None:
@@ -160,6 +162,13 @@ class Dispatcher:
         with self._lock:
             self._rise(seat)
             return self._look(seat, free_ns, None)
+
+    def leave(self, seat: Seat) -> None:
+        """A worker died, perhaps after it was woken for something that waits: somebody else looks."""
+        with self._lock:
+            self._rise(seat)
+            if self._scheduler.queued:
+                self._wake_one()
 
     def drain(self) -> None:
         """Admit nothing more; who waits at the door comes in."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import logging
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from perfkit.clock import REAL_CLOCK, Clock
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
-from perfkit.serving.devices.device import Device
+from perfkit.serving.devices.device import Device, DeviceLost
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
@@ -26,6 +27,7 @@ from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
+from perfkit.serving.server.deaths import Deaths, give_up
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.elsewhere import steps
 from perfkit.serving.server.elsewhere.outpost import Outpost, outposts
@@ -34,13 +36,15 @@ from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
-from perfkit.serving.server.pool import Pool, Work
+from perfkit.serving.server.pool import Duty, Pool, Work
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
 from perfkit.settings import LedgerSettings, ServerSettings, StageSettings
+
+_log = logging.getLogger("perfkit.server")
 
 
 class Books:
@@ -61,6 +65,7 @@ class Plant:
     outbox: LoopExit
     books: Books
     clock: Clock = REAL_CLOCK
+    on_lost: Callable[[str], None] = _log.critical  # the device is lost, and why
 
 
 class Pipeline:
@@ -72,9 +77,12 @@ class Pipeline:
         self.gate = build_gate(settings, plant.clock)
         self._plant = plant
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
+        self.deaths = Deaths(plant.clock, plant.on_lost, settings.min_workers)
         self._room = Room(settings.batch.max_size, plant.clock)
-        self._before = self._place("preprocess", settings.preprocess, self._preprocess, self._preprocess_elsewhere)
-        self._after = self._place("postprocess", settings.postprocess, self._postprocess, self._postprocess_elsewhere)
+        before = Duty(apply=self._preprocess, give_up=self._drop_unprepared)
+        after = Duty(apply=self._postprocess, give_up=self._drop_unfinished)
+        self._before = self._place("preprocess", settings.preprocess, before, self._preprocess_elsewhere)
+        self._after = self._place("postprocess", settings.postprocess, after, self._postprocess_elsewhere)
         self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
         self._door_timer: TimerHandle | None = None  # that look
         self.lanes = known_lanes(settings)
@@ -121,9 +129,20 @@ class Pipeline:
             who = "a process"
             for pool in pools:
                 pool.await_ready()
+        except DeviceLost:
+            self.close()
+            raise
         except BaseException as error:  # a model may even call sys.exit()
             self.close()
             raise TargetFailed(f"{who} cannot start: {type(error).__name__}: {describe(error)}") from error
+
+    def unfit(self) -> Rejected | None:
+        """Why it should not be sent requests: threads die in a loop, or too few workers are left."""
+        return self.deaths.unfit()
+
+    def deaths_so_far(self) -> tuple[int, int]:
+        """Threads that died, and posts of model workers that are vacant now."""
+        return self.deaths.count, self.deaths.vacant
 
     def headcount(self) -> Headcount:
         """Model worker threads: now, at most so far, and started in all."""
@@ -135,6 +154,8 @@ class Pipeline:
 
         Only for the event loop's thread.
         """
+        if self.deaths.count and (why := self.deaths.crash_loop()) is not None:
+            return why
         crew = self._by_lane[jobs[0].lane].crew
         admission = crew.admit(jobs)
         if admission is None:
@@ -174,6 +195,7 @@ class Pipeline:
         # Front to back: each pool empties into the next before that one is told to end.
         for section in self._sections:
             section.dispatcher.drain()
+        self.deaths.close()
         if self._before is not None:
             self._before.close()
         for section in self._sections:
@@ -185,15 +207,15 @@ class Pipeline:
         self,
         stage: str,
         wanted: StageSettings,
-        here: Callable[[Work], None],
+        here: Duty[Work],
         elsewhere: Callable[[Outpost, Work], None],
     ) -> Pool[Work] | ProcessPool[Work] | None:
         """The pool of a stage, if it is to have one."""
         name = f"{stage}{self._mark}"
         if wanted.placement == "threads":
-            return Pool(name, wanted.threads, here, self._plant.device)
+            return Pool(name, wanted.threads, here, self._plant.device, self.deaths)
         if wanted.placement == "processes":
-            return ProcessPool(outposts(name, wanted.processes, self.settings), elsewhere)
+            return ProcessPool(outposts(name, wanted.processes, self.settings), elsewhere, here.give_up)
         return None
 
     def _forward(self, job: Job) -> bool:
@@ -242,6 +264,7 @@ class Pipeline:
             batch_ids=plant.books.batch_ids,
             room=self._room,
             checks_outputs=settings.check_outputs,
+            deaths=self.deaths,
             postprocess_pool=self._after,
             preprocesses_inline=self._before is None,
             intra_op_threads=settings.intra_op_threads,
@@ -257,12 +280,21 @@ class Pipeline:
         self._hand_on(job, steps.preprocess(outpost, self._plant.books.requests, job))
 
     def _hand_on(self, job: Job, has_item: bool) -> None:
-        section = self._by_lane[job.lane]
         if has_item:
-            section.crew.put(job)
+            self._by_lane[job.lane].crew.put(job)
         else:
-            section.dispatcher.withdraw(job)
-            self._plant.outbox.put([job])
+            self._drop_unprepared(job, None)
+
+    def _drop_unprepared(self, job: Job, why: BaseException | Rejected | None) -> None:
+        """A job leaves before it has reached the queue: it has ended by itself, or is given up for a reason."""
+        if why is not None:
+            give_up([job], why)
+        self._by_lane[job.lane].dispatcher.withdraw(job)
+        self._plant.outbox.put([job])
+
+    def _drop_unfinished(self, pair: tuple[Job, Any], why: BaseException | Rejected) -> None:
+        give_up([pair[0]], why)
+        self._plant.outbox.put([pair[0]])
 
     def _postprocess_elsewhere(self, outpost: Outpost, pair: tuple[Job, Any]) -> None:
         steps.postprocess(outpost, self._plant.books.requests, *pair)

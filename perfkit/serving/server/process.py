@@ -24,7 +24,7 @@ from perfkit.errors import PerfkitError, TargetFailed
 from perfkit.serving.server.cold import ColdFront
 from perfkit.serving.server.connection import Connection, Front
 from perfkit.serving.server.defaults import open_device
-from perfkit.serving.server.departure import depart
+from perfkit.serving.server.departure import abandon, depart
 from perfkit.serving.server.listener import BACKLOG, adopt, check_exposure, listen
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
@@ -67,6 +67,7 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
         Front(HttpSettings(), Router(control_routes(service, stopped.set)).handle),  # stays usable whatever is set
     ]
     service.front = fronts[0]
+    service.on_loss = stopped.set
     servers = [
         await loop.create_server(functools.partial(Connection, front), sock=sock, backlog=BACKLOG)
         for front, sock in zip(fronts, (listener, control), strict=True)
@@ -77,6 +78,8 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     gc.freeze()  # the model and the modules live as long as the process: no need to scan them again
     _announce(listener, control)
     await stopped.wait()
+    if service.loss:
+        await abandon(fronts[0], servers[0])
     await depart(service, fronts[0], servers[0], listener)
     sweeper.cancel()
 

@@ -17,6 +17,9 @@ REJECTIONS = {
     "come back after the time that Retry-After gives",
     "breaker_open": "the model fails too often and is given a rest (settings breaker.*); "
     "come back after the time that Retry-After gives",
+    "crash_loop": "threads of the server die again and again; its log says why",
+    "device_lost": "the device was lost; the server is started again",
+    "few_workers": "fewer model workers are at work than there have to be (setting min_workers)",
     "draining": "the service is shutting down; send the request to another instance",
     "starting": "the service is still loading its model; come back after the time that Retry-After gives",
 }

@@ -83,6 +83,15 @@ class Replicas:
         """The child processes of all replicas."""
         return [process for pipeline in self._pipelines for process in pipeline.processes()]
 
+    def unfit(self) -> Rejected | None:
+        """Why it should not be sent requests: what any replica says."""
+        return next(filter(None, (pipeline.unfit() for pipeline in self._pipelines)), None)
+
+    def deaths_so_far(self) -> tuple[int, int]:
+        """Threads that died, and posts of model workers that are vacant now, in all replicas."""
+        counts, vacant = zip(*(pipeline.deaths_so_far() for pipeline in self._pipelines), strict=True)
+        return sum(counts), sum(vacant)
+
     def loads(self) -> list[int]:
         """How much each replica has in hand."""
         return list(self._loads)

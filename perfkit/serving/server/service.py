@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
+import logging
 import os
 import random
 import sys
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfkit import fields
@@ -26,6 +27,7 @@ from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.connection import Front
+from perfkit.serving.server.deaths import LOST
 from perfkit.serving.server.elsewhere.child import children_cpu_ns
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
@@ -38,6 +40,7 @@ from perfkit.settings import ServerSettings
 STARTING = Rejected(reason="starting", retry_after_s=1.0)
 _DRAINING = Rejected(reason="draining", retry_after_s=5.0)
 _PYTHONS_SWITCH_INTERVAL_S = 0.005
+_log = logging.getLogger("perfkit.server")
 
 
 def _set_switch_interval(settings: ServerSettings) -> None:
@@ -70,7 +73,12 @@ class Service:
         self.is_draining = False
         self.sleeper: GilSleeper | None = None
         self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
-        self._plant = Plant(model=model, device=device, outbox=Outbox(loop), books=self.books)
+        self.loss = ""  # why the device is lost; the process is ending then
+        self.on_loss: Callable[[], None] = lambda: None
+        self._loop = loop
+        self._plant = Plant(
+            model=model, device=device, outbox=Outbox(loop), books=self.books, on_lost=self._on_lost_device
+        )
         self._changing = asyncio.Lock()  # one change of settings at a time
         self.pipeline = build(settings, self._plant)
         self.slow_log = self._open_slow_log(settings)
@@ -83,13 +91,26 @@ class Service:
 
     def not_ready(self) -> Rejected:
         """Why no request is taken at present."""
+        if self.loss:
+            return LOST
         return _DRAINING if self.is_leaving else STARTING
 
     def unready(self) -> Rejected | None:
         """Why a readiness probe is told no; None when it is told yes."""
         if not self.is_ready or self.is_leaving:
             return self.not_ready()
-        return self.pipeline.gate.closed_to_all() if self.pipeline.gate else None
+        unfit = self.pipeline.unfit()
+        return unfit or (self.pipeline.gate.closed_to_all() if self.pipeline.gate else None)
+
+    def _on_lost_device(self, why: str) -> None:
+        self._loop.call_soon_threadsafe(self._lose, why)
+
+    def _lose(self, why: str) -> None:
+        if not self.loss:
+            self.loss = why or "no reason was given"
+            self.is_ready = False
+            _log.critical("the device is lost: %s", why)
+            self.on_loss()
 
     def leave(self) -> None:
         """Tell readiness probes no from now on; requests are still taken, until `drain`."""
@@ -170,6 +191,7 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "lanes": self.pipeline.lane_stats(),
+            "deaths": dict(zip(("count", "vacant"), self.pipeline.deaths_so_far(), strict=True)),
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
             "crew": {
                 "model": self.settings.concurrency.model,

@@ -7,6 +7,7 @@ is the crew's business.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from perfkit.records import EndState
@@ -16,6 +17,7 @@ from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.server.batch_run import BatchIds, BatchRunner
+from perfkit.serving.server.deaths import Deaths, give_up
 from perfkit.serving.server.dispatcher import Dispatcher, Taken
 from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.job import Job
@@ -40,6 +42,7 @@ class Bench:
     batch_ids: BatchIds
     room: Room
     checks_outputs: bool
+    deaths: Deaths
     postprocess_pool: Pool[tuple[Job, Any]] | ProcessPool[tuple[Job, Any]] | None
     preprocesses_inline: bool
     intra_op_threads: int
@@ -53,6 +56,8 @@ class Station:
         self._bench = bench
         self._lane: Lane = bench.device.open_lane(worker=name, intra_op_threads=bench.intra_op_threads)
         self._runner = BatchRunner(bench, self._lane)
+        self._held: Sequence[Job] = ()  # of these, all from the one numbered `_handed_on` are with nobody else yet
+        self._handed_on = 0
 
     @property
     def effective_threads(self) -> int:
@@ -65,19 +70,33 @@ class Station:
         example = model.example() if self._bench.warm_up_sizes else None
         if example is None:
             return
-        for size in self._bench.warm_up_sizes:
+        for size in sorted({min(size, self._bench.room.most_at_once) for size in self._bench.warm_up_sizes}):
             items = [model.preprocess(example) for _ in range(size)]
             outputs, _ = self._lane.run(model.predict, model.collate(items))
             model.postprocess(model.split(outputs, size)[0])
 
     def serve(self, taken: Taken) -> None:
-        """Carry a batch through; each of its jobs has ended afterwards, or is in the postprocess pool."""
+        """Carry a batch through; each of its jobs has ended afterwards, or is in the postprocess pool.
+
+        Also when it raises, which nothing that a request brings can make it do.
+        """
+        self._held, self._handed_on = taken.jobs, 0
+        try:
+            self._carry(taken)
+        except BaseException as error:
+            held = self._held[self._handed_on :]
+            give_up(held, error)
+            self._bench.outbox.put(held)
+            raise
+
+    def _carry(self, taken: Taken) -> None:
         cpu = CpuLap(self._bench.requests.cpu_ns)
         jobs = self._join(taken, cpu)
         answered = self._runner.run(jobs, taken, cpu) if jobs else []
         ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
         if ended_early:
             self._bench.outbox.put(ended_early)
+            self._held = [job for job, _ in answered]
         self._hand_on(answered, cpu)
 
     def close(self) -> None:
@@ -102,7 +121,8 @@ class Station:
     def _hand_on(self, answered: list[tuple[Job, Any]], cpu: CpuLap) -> None:
         bench = self._bench
         if bench.postprocess_pool is not None:
-            for pair in answered:
+            self._held = [job for job, _ in answered]
+            for self._handed_on, pair in enumerate(answered):
                 bench.requests.cells[pair[0].row + c.POSTPROCESS_QUEUED] = bench.requests.now_ns()
                 bench.postprocess_pool.put(pair)
             return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from perfkit.serving.server.deaths import give_up
 from perfkit.serving.server.dispatcher import Taken
+from perfkit.serving.server.post import Post
 from perfkit.serving.server.station import Bench, Station
 
 Sitting = TypeVar("Sitting")
@@ -18,8 +20,11 @@ class Source(Protocol[Sitting]):
     def new_seat(self) -> Sitting:
         """What one worker needs to take."""
 
-    def take(self, seat: Sitting) -> Taken | None:
-        """Block until there is a batch; None = leave."""
+    def take(self, seat: Sitting, patience_ns: int | None = None) -> Taken | None:
+        """Block until there is a batch; None = leave, or nothing came for so long."""
+
+    def leave(self, seat: Sitting) -> None:
+        """The worker has died, or goes without having been told to."""
 
 
 class Worker:
@@ -29,24 +34,65 @@ class Worker:
         self.ready: Future[int] = Future()  # the effective intra-op threads, or why the worker cannot start
         self._bench = bench
         self._source: Source[Any] = source or bench.dispatcher
-        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+        bench.deaths.employ(bench.name)
+        self._post = Post(name, self._work, self._await_turn, bench.deaths)
 
     def start(self) -> None:
         """Start the thread; `ready` tells how it went."""
-        self._thread.start()
+        self._post.start()
 
     def join(self) -> None:
         """Wait until the worker has left; close the dispatcher first."""
-        self._thread.join()
+        self._post.join()
 
-    def _live(self) -> None:
-        station = open_warm(self._thread.name, self._bench, self.ready)
-        if station is None:
-            return
-        take, seat = self._source.take, self._source.new_seat()
+    def _work(self) -> None:
+        name, bench = self._post.name, self._bench
+        if not self.ready.done():
+            station = open_warm(name, bench, self.ready)
+            if station is None:
+                return
+        else:  # a successor
+            station = Station(name, bench)
+        try:
+            self._take_and_serve(station)
+        except BaseException:
+            bench.deaths.vacate(name, bench.name)
+            raise
+        finally:
+            station.close()
+
+    def _take_and_serve(self, station: Station) -> None:
+        source, deaths = self._source, self._bench.deaths
+        if deaths.vacant:
+            station.warm_up()
+            deaths.fill(self._post.name)
+        take, seat = source.take, source.new_seat()
+        try:
+            self._serve_all(station, take, seat)
+        except BaseException:
+            source.leave(seat)
+            raise
+
+    def _serve_all(self, station: Station, take: Callable[[Any], Taken | None], seat: Any) -> None:
         while (taken := take(seat)) is not None:
             station.serve(taken)
-        station.close()
+
+    def _await_turn(self, starts_ns: int) -> bool:
+        """Block until a successor may start. Where a crash loop has left no worker, it turns away what comes for them.
+
+        False when the pipeline closes in a crash loop: nothing is left to do then.
+        """
+        source, deaths = self._source, self._bench.deaths
+        seat = source.new_seat()
+        while (why := deaths.crash_loop()) and deaths.leaves_nobody(self._bench.name):
+            taken = source.take(seat, None if deaths.is_closing else deaths.left_ns(starts_ns))
+            if taken is None:
+                break
+            give_up(taken.jobs, why)
+            self._bench.outbox.put(taken.jobs)
+        source.leave(seat)
+        deaths.await_turn(starts_ns)
+        return not (deaths.is_closing and deaths.crash_loop())
 
 
 def open_warm(name: str, bench: Bench, ready: Future[int]) -> Station | None:

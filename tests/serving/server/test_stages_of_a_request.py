@@ -179,9 +179,9 @@ class SlowHeaders(dict):
 class Held:
     """A pool or an outbox that keeps what is put until the test takes it up."""
 
-    def __init__(self, name="", threads=0, apply=None, device=None):
+    def __init__(self, name="", threads=0, duty=None, device=None, deaths=None):
         self.works = []
-        self._apply = apply
+        self._duty = duty
 
     @classmethod
     def of_outposts(cls, outposts, apply):
@@ -191,7 +191,7 @@ class Held:
         self.works.append(work)
 
     def take_up(self):
-        self._apply(self.works.pop())
+        self._duty.apply(self.works.pop())
 
 
 class HeldThread:

@@ -18,7 +18,7 @@ from perfkit.serving.server.crews.per_request import warm_up_once
 from perfkit.serving.server.crews.roster import Roster
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.station import Bench
+from perfkit.serving.server.station import Bench, Station
 
 
 class ElasticCrew:
@@ -28,7 +28,7 @@ class ElasticCrew:
         self._bench = bench
         self._dispatcher = bench.dispatcher
         self._clock = bench.device.clock
-        self._roster = Roster(bench.name)
+        self._roster = Roster(bench.name, bench.deaths)
         self._lock = threading.Lock()  # guards _rule
         self._rule = ElasticRule(limits)
         self._promised: set[Job] = set()  # admitted to a thread of their own; for the event loop's thread
@@ -63,10 +63,7 @@ class ElasticCrew:
     def put(self, job: Job) -> None:
         """Queue the job, and see to it that somebody is there."""
         self._dispatcher.put(job)
-        with self._lock:
-            is_unstaffed = self._rule.is_unstaffed()
-        if is_unstaffed:
-            self._hire(None)
+        self._staff_queue()
 
     def close(self) -> None:
         """Let the queue run empty; the threads leave."""
@@ -77,6 +74,12 @@ class ElasticCrew:
         """By the rule: a thread that is leaving counts no more."""
         rule = self._rule
         return Headcount(current=rule.threads, peak=rule.peak, started=rule.started)
+
+    def _staff_queue(self) -> None:
+        with self._lock:
+            is_unstaffed = self._rule.is_unstaffed()
+        if is_unstaffed:
+            self._hire(None)
 
     def _hire(self, first: Job | None) -> None:
         try:
@@ -91,12 +94,25 @@ class ElasticCrew:
         if station is None:
             self._give_up()
             return
-        if first is not None:
-            serve_at(station, first, self._bench)
+        try:
+            self._stay(station, first)
+        finally:
+            station.close()
+
+    def _stay(self, station: Station, first: Job | None) -> None:
         seat = self._dispatcher.new_seat()
-        while (taken := self._next(seat)) is not None:
-            station.serve(taken)
-        station.close()
+        try:
+            if first is not None:
+                serve_at(station, first, self._bench)
+            while (taken := self._next(seat)) is not None:
+                station.serve(taken)
+        except BaseException:
+            with self._lock:
+                self._rule.leave()
+            self._dispatcher.leave(seat)
+            if self._dispatcher.queued:
+                self._staff_queue()
+            raise
 
     def _next(self, seat: threading.Condition) -> Taken | None:
         """What the thread serves next; None when it is to leave, and it has been counted out."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 from concurrent.futures import Future
 
+from perfkit.clock import NS_PER_S
 from perfkit.serving.server.dispatcher import Taken
 
 
@@ -42,12 +43,19 @@ class Handover:
         """What one worker keeps its place by."""
         return Place()
 
-    def take(self, seat: Place) -> Taken | None:
-        """The worker is done with its batch and blocks for the next one; None = leave."""
+    def leave(self, seat: Place) -> None:
+        """The worker is done with its batch, or has died over it and given it up."""
         if seat.doing is not None:
             seat.doing.set_result(None)
             seat.doing = None
-        handed = self._inbox.get()
+
+    def take(self, seat: Place, patience_ns: int | None = None) -> Taken | None:
+        """The worker is done with its batch and blocks for the next one; None = leave, or nothing came for so long."""
+        self.leave(seat)
+        try:
+            handed = self._inbox.get(timeout=None if patience_ns is None else patience_ns / NS_PER_S)
+        except queue.Empty:
+            return None
         if handed is None:
             return None
         seat.doing, taken = handed

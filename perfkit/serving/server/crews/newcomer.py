@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfkit.records import EndState
+from perfkit.serving.server.deaths import give_up
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Exit
-from perfkit.serving.server.stages import end_with
 from perfkit.serving.server.station import Bench, Station
 
 
@@ -17,10 +17,10 @@ def open_for(jobs: Sequence[Job], name: str, bench: Bench) -> Station | None:
     try:
         return Station(name, bench)
     except BaseException as error:  # whatever the device's code raises must not leave a request behind
-        for job in jobs:
-            end_with(job, error, "the start of its thread")
-    bench.outbox.put(jobs)
-    return None
+        give_up(jobs, error)
+        bench.outbox.put(jobs)
+        bench.deaths.record(name, error)
+        return None
 
 
 def serve_at(station: Station, job: Job, bench: Bench) -> None:

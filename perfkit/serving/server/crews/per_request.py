@@ -34,7 +34,7 @@ class ThreadPerRequest:
         self._unserved: deque[Job] = deque()  # admitted, and ended because no thread could start
         # Out of the count before the answer leaves: its client may send the next request at once.
         self._bench = dataclasses.replace(bench, outbox=Counted(bench.outbox, bench.dispatcher.finish))
-        self._roster = Roster(bench.name)
+        self._roster = Roster(bench.name, bench.deaths)
 
     def start(self) -> tuple[int, ...]:
         """Warm the model up on a thread as a request will have it."""
@@ -67,8 +67,11 @@ class ThreadPerRequest:
 
     def _serve(self, job: Job, name: str) -> None:
         station = open_for([job], name, self._bench)
-        if station is not None:
+        if station is None:
+            return
+        try:
             serve_at(station, job, self._bench)
+        finally:
             station.close()
 
 

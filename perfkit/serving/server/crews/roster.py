@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from perfkit.serving.server.crews.crew import Headcount
+from perfkit.serving.server.deaths import Deaths
 
 
 class Roster:
@@ -16,8 +17,9 @@ class Roster:
     there were threads at once.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, deaths: Deaths) -> None:
         self._name = name  # of every thread, before its number
+        self._deaths = deaths
         self._lock = threading.Lock()  # guards everything below
         self._free: list[int] = []  # a heap
         self._threads: list[threading.Thread] = []  # the latest of each number
@@ -44,10 +46,11 @@ class Roster:
             raise
 
     def join(self) -> None:
-        """Wait until every thread has ended; nobody may start another meanwhile."""
-        for thread in self._threads:
-            if thread.ident is not None:  # else the system refused to start it
-                thread.join()
+        """Wait until every thread has ended, and whoever a dying one has started meanwhile; nobody else may."""
+        while self._current:
+            for thread in list(self._threads):
+                if thread.ident is not None:  # else the system refused to start it
+                    thread.join()
 
     def headcount(self) -> Headcount:
         """Threads now, the most at once, and all that were ever started."""
@@ -57,6 +60,8 @@ class Roster:
     def _live(self, number: int, work: Callable[[str], None]) -> None:
         try:
             work(f"{self._name}-{number}")
+        except BaseException as error:  # what the thread held has been given up by then
+            self._deaths.record(f"{self._name}-{number}", error)
         finally:
             self._leave(number)
 

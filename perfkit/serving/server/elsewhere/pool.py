@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -10,15 +11,22 @@ from typing import Generic, TypeVar
 from perfkit.serving.server.elsewhere.outpost import Outpost
 
 Work = TypeVar("Work")
+_log = logging.getLogger("perfkit.server")
 
 
 class ProcessPool(Generic[Work]):
     """As `Pool`, but each thread has a outpost to ask, and waits for its child with the GIL released."""
 
-    def __init__(self, outposts: Sequence[Outpost], apply: Callable[[Outpost, Work], None]) -> None:
+    def __init__(
+        self,
+        outposts: Sequence[Outpost],
+        apply: Callable[[Outpost, Work], None],
+        give_up: Callable[[Work, BaseException], None],
+    ) -> None:
         self.outposts = outposts
         self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._apply = apply
+        self._give_up = give_up
         self._threads = [
             threading.Thread(target=self._live, args=(outpost,), name=outpost.name, daemon=True) for outpost in outposts
         ]
@@ -55,4 +63,8 @@ class ProcessPool(Generic[Work]):
             work = self._inbox.get()
             if work is None:
                 return
-            self._apply(outpost, work)
+            try:
+                self._apply(outpost, work)
+            except BaseException as error:  # nothing of the thread's own can have broken: it goes on
+                _log.critical("%s could not ask its process", outpost.name, exc_info=error)
+                self._give_up(work, error)

@@ -1,0 +1,67 @@
+"""How does a thread's work go on when the thread dies? A post keeps its name; its thread has successors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from perfkit.serving.server.deaths import Deaths
+
+_log = logging.getLogger("perfkit.server")
+
+
+class Post:
+    """A named thread that runs `work` until it returns, and is replaced when that raises.
+
+    Whatever the thread held has been given an end by then. A successor first calls `await_turn` with the
+    instant from which it may start, and goes without work when that says so. It is a new thread, so that
+    nothing thread-local of the dead one stays.
+    """
+
+    def __init__(self, name: str, work: Callable[[], None], await_turn: Callable[[int], bool], deaths: Deaths) -> None:
+        self.name = name
+        self._work = work
+        self._await_turn = await_turn
+        self._deaths = deaths
+        self._thread = self._new_thread(0)
+
+    def start(self) -> None:
+        """Start the first thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the work has returned, in whichever thread."""
+        thread = None
+        while thread is not self._thread:  # a thread names its successor before it ends
+            thread = self._thread
+            thread.join()
+
+    def _new_thread(self, starts_ns: int) -> threading.Thread:
+        return threading.Thread(target=self._live, args=(starts_ns,), name=self.name, daemon=True)
+
+    def _live(self, starts_ns: int) -> None:
+        while not starts_ns or self._await_turn(starts_ns):
+            next_ns = self._work_once()
+            if next_ns is None or self._hand_over(next_ns):
+                return
+            starts_ns = next_ns
+
+    def _work_once(self) -> int | None:
+        """None when there is nothing more to do, else the instant from which the work may be taken up again."""
+        try:
+            self._work()
+        except BaseException as error:
+            return self._deaths.record(self.name, error)
+        return None
+
+    def _hand_over(self, starts_ns: int) -> bool:
+        """Whether a new thread has the post; where the system gives none, the old one takes it up again."""
+        old, self._thread = self._thread, self._new_thread(starts_ns)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._thread = old
+            _log.error("no new thread for %s (%s); the old one goes on", self.name, error)
+            return False
+        return True
