@@ -57,11 +57,11 @@ class Post:
 
     def _hand_over(self, starts_ns: int) -> bool:
         """Whether a new thread has the post; where the system gives none, the old one takes it up again."""
-        old, self._thread = self._thread, self._new_thread(starts_ns)
+        heir = self._new_thread(starts_ns)
         try:
-            self._thread.start()
+            heir.start()
         except RuntimeError as error:
-            self._thread = old
             _log.error("no new thread for %s (%s); the old one goes on", self.name, error)
             return False
+        self._thread = heir  # started, and before this thread ends: `join` may join whichever it sees
         return True
