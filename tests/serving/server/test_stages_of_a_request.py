@@ -35,6 +35,7 @@ from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.plain import PlainCall
+from perfkit.serving.server.pool import Duty
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.replicas import build
 from perfkit.serving.server.station import Station
@@ -184,8 +185,8 @@ class Held:
         self._duty = duty
 
     @classmethod
-    def of_outposts(cls, outposts, apply):
-        return cls(apply=functools.partial(apply, outposts[0]))
+    def of_outposts(cls, outposts, apply, give_up):
+        return cls(duty=Duty(apply=functools.partial(apply, outposts[0]), give_up=give_up))
 
     def put(self, work):
         self.works.append(work)
