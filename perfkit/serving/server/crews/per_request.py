@@ -84,7 +84,7 @@ def warm_up_once(bench: Bench) -> int:
         if station is not None:
             station.close()
 
-    roster = Roster(bench.name)  # not the crew's own: nobody is served on it
+    roster = Roster(bench.name, bench.deaths)  # not the crew's own: nobody is served on it
     roster.start(work)
     roster.join()
     return ready.result()
