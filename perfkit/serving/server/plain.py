@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_INPUTS = 1024  # of one request
 _SHAPE = '{"input": …} or {"inputs": […]}'
 _JSON = b"application/json"
-_MAX_ID_BYTES = 256
+_MAX_ID_CHARACTERS = 256
 
 
 class PlainCall:
@@ -77,9 +77,10 @@ def read_id(document: dict[str, Any]) -> bytes:
     given = document.get("id")
     if given is None:
         return b""
-    if not isinstance(given, (str, int, float)) or len(text := orjson.dumps(given)) > _MAX_ID_BYTES:
-        raise MalformedRequest(400, "bad_id", f"id must be a text or a number of at most {_MAX_ID_BYTES} bytes")
-    return text
+    if type(given) not in (str, int, float) or (type(given) is str and len(given) > _MAX_ID_CHARACTERS):
+        allowed = f"a text of at most {_MAX_ID_CHARACTERS} characters, or a number"
+        raise MalformedRequest(400, "bad_id", f"id must be {allowed}")
+    return orjson.dumps(given)
 
 
 def _kind(value: Any) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from perfkit import fields
-from perfkit.serving.server import metrics
+from perfkit.serving.server import metrics, openapi
 from perfkit.serving.server.answers import Reply, decline, later, reply, send
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
@@ -18,6 +18,7 @@ from perfkit.serving.server.plain import PlainCall, read_document
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.router import Routes
 from perfkit.serving.server.service import STARTING, Service
+from perfkit.serving.server.signature import signature_of
 from perfkit.serving.server.v2_routes import v2_cold_routes, v2_routes
 from perfkit.settings import ServerSettings
 
@@ -42,7 +43,11 @@ def service_routes(service: Service) -> Routes:
     def prometheus(request: Request) -> None:
         send(request, Reply(200, metrics.render(service), metrics.CONTENT_TYPE))
 
+    def describe(request: Request) -> None:
+        reply(request, openapi.document(service.settings.model, signature_of(service.model)))
+
     return {
+        b"/openapi.json": {b"GET": describe},
         b"/predict": {b"POST": predict},
         b"/health/live": {b"GET": _say_live},
         b"/health/ready": {b"GET": ready},

@@ -108,9 +108,12 @@ class V2:
 
     def _index(self, request: Request) -> None:
         try:
-            wants_ready = bool(request.body) and read_document(request).get("ready", False)
+            wants_ready = read_document(request).get("ready", False) if request.body else False
         except MalformedRequest as error:
             fail(request, error.status, error.code, str(error))
+            return
+        if not isinstance(wants_ready, bool):
+            fail(request, 400, "bad_request", "ready must be true (the models that are ready) or false (all)")
             return
         reply(request, [one for one in repository_index(self._service) if not wants_ready or one["state"] == "READY"])
 

@@ -116,6 +116,7 @@ def test_chunked_pipelined_old_and_careful_clients_are_served(lab, dial):
         (b'{"inputs": "text"}', "bad_shape"),
         (b'{"inputs": [' + b"1," * 1024 + b"1]}", "bad_shape"),
         (b'{"input": 1, "id": [[1]]}', "bad_id"),
+        (b'{"input": 1, "id": true}', "bad_id"),
         (b'{"input": 1, "id": "' + b"x" * 1000 + b'"}', "bad_id"),
     ],
 )
