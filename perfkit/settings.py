@@ -50,8 +50,8 @@ class ConcurrencySettings(Checked):
     model: str = field(
         "pool",
         "pool = a fixed number of workers; serial = one thread, one request at a time; thread_per_request = a new "
-        "thread for each, queue.depth at most; elastic = core to max threads by Java's rule; asyncio = coroutines that "
-        "hand each batch to an executor of as many threads as workers",
+        "thread for each, queue.depth at most; elastic = core to max threads by Java's rule; asyncio = coroutines on "
+        "a loop that hand each batch to an executor of as many threads as workers: three thread hops more a batch",
         choices=CONCURRENCY_MODELS,
     )
 

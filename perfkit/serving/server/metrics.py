@@ -49,6 +49,8 @@ class _ServiceCollector(Collector):
         for fate, count in stats["slow_requests"].items():
             slow.add_metric([fate], count)
         yield slow
+        starts = stats["crew"]["started"]
+        yield CounterMetricFamily("perfkit_worker_starts", "Model worker threads started, at this setting.", starts)
         yield CounterMetricFamily("perfkit_http_errors", "Requests that never became whole.", stats["http_errors"])
 
     def _gauges(self, stats: dict[str, Any]) -> Iterator[Metric]:
@@ -58,6 +60,7 @@ class _ServiceCollector(Collector):
             "perfkit_requests_admitted": ("Requests admitted and not yet in a batch.", stats["admitted"]),
             "perfkit_queue_depth": ("Requests that wait for a model worker.", stats["queued"]),
             "perfkit_workers": ("Model worker threads.", stats["crew"]["current"]),
+            "perfkit_workers_peak": ("Most model worker threads at once, at this setting.", stats["crew"]["peak"]),
             "perfkit_batch_max_size": ("Most requests in one call of the model.", settings.batch.max_size),
             "perfkit_ready": ("1 when requests are taken.", int(stats["is_ready"])),
             "perfkit_simulated": ("1 when the device is simulated.", int(stats["simulated"])),

@@ -21,6 +21,7 @@ class Post:
 
     def __init__(self, name: str, work: Callable[[], None], await_turn: Callable[[int], bool], deaths: Deaths) -> None:
         self.name = name
+        self.started = 0  # threads that had the post, the present one included
         self._work = work
         self._await_turn = await_turn
         self._deaths = deaths
@@ -28,6 +29,7 @@ class Post:
 
     def start(self) -> None:
         """Start the first thread."""
+        self.started += 1
         self._thread.start()
 
     def join(self) -> None:
@@ -63,5 +65,6 @@ class Post:
         except RuntimeError as error:
             _log.error("no new thread for %s (%s); the old one goes on", self.name, error)
             return False
+        self.started += 1
         self._thread = heir  # started, and before this thread ends: `join` may join whichever it sees
         return True

@@ -37,6 +37,11 @@ class Worker:
         bench.deaths.employ(bench.name)
         self._post = Post(name, self._work, self._await_turn, bench.deaths)
 
+    @property
+    def started(self) -> int:
+        """Threads that have worked here: more than one when some died."""
+        return self._post.started
+
     def start(self) -> None:
         """Start the thread; `ready` tells how it went."""
         self._post.start()

@@ -76,7 +76,7 @@ class CoroutineCrew:
     def headcount(self) -> Headcount:
         """The executor's threads; the loop's own is one more."""
         size = len(self._workers)
-        return Headcount(current=size, peak=size, started=size)
+        return Headcount(current=size, peak=size, started=sum(worker.started for worker in self._workers))
 
     def _run_loop(self) -> None:
         asyncio.run(self._serve())

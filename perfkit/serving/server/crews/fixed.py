@@ -34,6 +34,6 @@ class FixedCrew:
             worker.join()
 
     def headcount(self) -> Headcount:
-        """As many as were asked for."""
+        """As many as were asked for; the successors of those that died are started too."""
         size = len(self._workers)
-        return Headcount(current=size, peak=size, started=size)
+        return Headcount(current=size, peak=size, started=sum(worker.started for worker in self._workers))

@@ -47,8 +47,10 @@ class Roster:
 
     def join(self) -> None:
         """Wait until every thread has ended, and whoever a dying one has started meanwhile; nobody else may."""
-        while self._current:
-            for thread in list(self._threads):
+        joined: list[threading.Thread] = []
+        while joined != self._threads:  # a dying thread starts another one before it ends
+            joined = list(self._threads)
+            for thread in joined:
                 if thread.ident is not None:  # else the system refused to start it
                     thread.join()
 
