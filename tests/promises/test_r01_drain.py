@@ -81,7 +81,7 @@ def drain_often(serve, generate, tmp_path, signals, pre_stop_s):
 
 @pytest.mark.parametrize("pre_stop_s", [0.0, 0.1])
 def test_a_signal_at_a_random_point_loses_no_accepted_request(serve, generate, told, tmp_path, pre_stop_s):
-    check(drain_often(serve, generate, tmp_path, 7, pre_stop_s), told, pre_stop_s)
+    check(drain_often(serve, generate, tmp_path, 5, pre_stop_s), told, pre_stop_s)
 
 
 @pytest.mark.slow
@@ -160,6 +160,17 @@ def supervised():
         if process.poll() is None:
             process.terminate()
         process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("phase", ["load", "warm"])
+def test_before_it_has_taken_a_request_a_signal_is_its_end_at_once(serve, tmp_path, eventually, phase, number):
+    """However long the model still takes."""
+    env = gates(tmp_path) if phase == "load" else gates(tmp_path, "load")
+    server = serve("promise_models:Gated", env=env, ready=False)
+    eventually((tmp_path / f"{phase}.awaited").exists)
+    os.kill(server.pid, number)
+    assert server.process.wait(30) == 0
 
 
 def test_connections_that_nobody_had_taken_up_yet_are_answered_too(serve, dial, eventually):

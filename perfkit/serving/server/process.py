@@ -35,6 +35,7 @@ from perfkit.serving.server.spec import ServerSpec, read_spec
 from perfkit.serving.server.stages import describe
 from perfkit.settings import HttpSettings, ServerSettings
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SWEEP_S = 0.25  # how much later than its deadline a connection may be cut off
 
 
@@ -51,14 +52,14 @@ def serve(spec: ServerSpec) -> None:
         listener, control = listen(spec.host, spec.port), listen("127.0.0.1", 0)
     if spec.cpus:
         os.sched_setaffinity(0, spec.cpus)
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: os._exit(0))  # until it has taken requests there is nothing to wait for
     uvloop.run(_serve(spec, listener, control))
 
 
 async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    for signal_number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signal_number, stopped.set)
     with ColdFront(listener, spec.settings.http, spec.token):
         service = await _load(spec.settings)
     service.starts = spec.starts
@@ -74,6 +75,8 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     ]
     sweeper = loop.create_task(_sweep(fronts))
     await service.start()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stopped.set)
     gc.collect()
     gc.freeze()  # the model and the modules live as long as the process: no need to scan them again
     _announce(listener, control)
