@@ -68,7 +68,10 @@ def test_settings_as_toml_are_read_back_as_they_were(perfkit, tmp_path):
 def test_every_setting_says_its_unit_range_default_and_whether_it_changes_live(perfkit):
     page = perfkit("serve", "--model", "noop", "--set", "workers=3", "--show-settings").out.splitlines()
     above = {line: page[number - 1] for number, line in enumerate(page)}
-    assert above["workers = 3"] == ("# model worker threads · a whole number from 1 to 1024 · default 1 · changes live")
+    assert above["workers = 3"] == (
+        "# model worker threads (concurrency.model = pool or asyncio) · a whole number from 1 to 1024 · default 1 · "
+        "changes live"
+    )
     assert "(seconds) · default none · changes live" in above["# deadline_s is not set"]
     assert above["seed = 0"].endswith("default 0 · needs a restart")
     unexplained = [line for line in page if " = " in line and line[0] != "#" and above[line][:2] != "# "]
