@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
+from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.server.model import Collated
 from perfkit.serving.server.signature import ANY, Signature, TensorSpec
 
@@ -149,3 +151,38 @@ class Lingering:
 
     def example(self):
         return 0
+
+
+class Losing:
+    """Takes a moment to load, echoes, and loses its device when it is told to."""
+
+    def load(self, device, seed):
+        time.sleep(0.2)
+
+    def predict(self, inputs):
+        time.sleep(0.001)
+        if "lose" in inputs:
+            raise DeviceLost("the card has fallen off the bus")
+        return inputs
+
+    def example(self):
+        return 1
+
+
+class Fragile:
+    """Echoes on a device whose own code fails after a call that says so; the thread that called it dies."""
+
+    def load(self, device, seed):
+        self._told = threading.local()
+        device.synchronize = self._synchronize
+
+    def predict(self, inputs):
+        self._told.to_die = "die" in inputs
+        return inputs
+
+    def example(self):
+        return 1
+
+    def _synchronize(self, event):
+        if self._told.to_die:
+            raise KeyError("a bug in the device's code")
