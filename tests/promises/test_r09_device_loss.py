@@ -103,11 +103,8 @@ def lose_often(supervised, dial, told, losses):
             lost_s = time.monotonic()
             second = json.loads(process.stdout.readline())
             assert second["url"] == ready["url"]
-            assert control.get("/stats")["process"] == {
-                "pid": second["pid"],
-                "starts": number + 2,
-                "load_s": anything(),
-            }
+            found = control.get("/stats")["process"]
+            assert (found["pid"], found["starts"]) == (second["pid"], number + 2)
             while ask(dial, port, 1)[0] != 200:
                 pass
             away_s.append(time.monotonic() - lost_s)
@@ -119,10 +116,6 @@ def lose_often(supervised, dial, told, losses):
     assert codes <= {(200, ""), (503, "device_lost"), (503, "starting"), (0, "")}
     assert max(away_s) <= BUDGET_S + load_s
     assert psutil.Process(process.pid).children()[0].pid == second["pid"]
-
-
-def anything():
-    return pytest.approx(0, abs=1000)
 
 
 def test_a_lost_device_costs_its_callers_a_503_and_the_service_a_moment(supervised, dial, told):
