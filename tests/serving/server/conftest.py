@@ -206,9 +206,11 @@ class Shop:
         self.pipeline = build(settings, plant)
         self.pipeline.start()
 
-    def ask(self, *numbers: int) -> tuple[list[Job], Any]:
+    def ask(self, *numbers: int, lane: int = 0) -> tuple[list[Job], Any]:
         """Jobs of one request, and why they were not let in."""
         jobs = [Job(number, receiver=None, row=self.books.requests.open(), deadline_ns=0) for number in numbers]  # type: ignore[arg-type]
+        for job in jobs:
+            job.lane = lane
         return jobs, self.pipeline.enter(jobs)
 
     def close(self) -> None:

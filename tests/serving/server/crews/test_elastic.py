@@ -91,6 +91,17 @@ def test_beyond_max_and_a_full_queue_its_policy_decides(open_shop, finished, pol
     assert counts(shop)[2] == 2
 
 
+def test_the_queue_of_a_lane_is_full_for_that_lane_alone(open_shop):
+    shop = open_shop(**ELASTIC | {"elastic.core": 1, "elastic.max": 2, "lanes.fast.depth": 1})
+    fast = shop.pipeline.lanes[b"fast"].number
+    for number in (1, 2):
+        assert shop.ask(number, lane=fast)[1] is None
+    assert (counts(shop), shop.pipeline.queued) == ((1, 1, 1), 1)
+    assert (shop.ask(3)[1], counts(shop), shop.pipeline.queued) == (None, (1, 1, 1), 2), "the others' queue has room"
+    assert (shop.ask(4, lane=fast)[1], counts(shop), shop.pipeline.queued) == (None, (2, 2, 2), 2)
+    assert shop.ask(5, lane=fast)[1].reason == "queue_full"
+
+
 def test_without_a_core_the_first_request_queues_and_still_finds_a_thread(open_shop, eventually, finished):
     shop = open_shop(**ELASTIC | {"elastic.core": 0})
     shop.model.gate.set()
