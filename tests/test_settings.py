@@ -168,3 +168,20 @@ def test_a_settings_file_names_lanes_as_tables():
     settings = fields.replace(ServerSettings(), fields.flatten(tomllib.loads(text)))
     assert settings.lanes == {"online": LaneSettings(priority=0, deadline_s=0.5), "plain": LaneSettings()}
     assert "\n[lanes.online]\npriority = 0\n" in to_toml(settings)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"policy": "adaptive"}, "batch.policy is adaptive with batch.max_size = 1"),
+        ({"policy": "adaptive", "max_size": 8, "max_delay_s": 0.01}, "batch.max_delay_s is 0.01 with batch.policy"),
+        ({"buckets": "16,32"}, "batch.buckets is '16,32'; it takes whole numbers such as 16/32/64"),
+        ({"buckets": "32/16"}, "batch.buckets is '32/16'; the lengths must ascend"),
+        ({"buckets": "0/16"}, "batch.buckets is '0/16'; the lengths must ascend, from 1 or more"),
+        ({"buckets": ""}, "batch.buckets is ''; it takes whole numbers"),
+    ],
+)
+def test_batching_that_cannot_be_is_refused(values, message):
+    with pytest.raises(ConfigError) as refusal:
+        BatchSettings(**values)
+    assert str(refusal.value)[: len(message)] == message

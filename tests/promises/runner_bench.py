@@ -42,8 +42,10 @@ class Bench:
         self.clock = ManualClock(start_ns=1)
         self.books = Books(LedgerSettings(capacity=1 << 14))
         self.room = Room(most, self.clock)
+        model = complete(model)
         tools = SimpleNamespace(
-            model=complete(model),
+            model=model,
+            collate=model.collate,
             requests=self.books.requests,
             batches=self.books.batches,
             batch_ids=self.books.batch_ids,

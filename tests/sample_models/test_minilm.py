@@ -112,6 +112,24 @@ def test_collate_counts_real_and_padded_tokens(minilm):
     assert (collated.size, collated.units, collated.padded_units, collated.nbytes) == (2, 5, 6, 8 * 8)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "buckets", "width"), [((3, 2), (4, 8), 4), ((3, 5), (4, 8), 8), ((9,), (4, 8), 9), ((5,), (1024,), 256)]
+)
+def test_collate_pads_to_the_first_bucket_that_holds_the_longest_text(minilm, lengths, buckets, width):
+    collated = minilm.collate_to([[101] * length for length in lengths], buckets)
+    units = sum(lengths)
+    padded = (*collated.inputs[0].shape, collated.units, collated.padded_units)
+    assert padded == (len(lengths), width, units, len(lengths) * width)
+
+
+def test_a_bucket_changes_no_embedding(minilm):
+    items = [minilm.preprocess(text) for text in TEXTS[:3]]
+    longest, bucketed = minilm.collate(items), minilm.collate_to(items, (64,))
+    assert bucketed.padded_units == 3 * 64 > longest.padded_units
+    outputs = [np.stack(minilm.split(minilm.predict(one.inputs), 3)) for one in (longest, bucketed)]
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-5)
+
+
 def test_collate_leaves_the_lengths_out_when_no_row_is_padded(minilm):
     collated = minilm.collate([[101, 102], [101, 102]])
     assert (collated.inputs[1], collated.units, collated.padded_units) == (None, 4, 4)

@@ -75,6 +75,8 @@ class LaneScheduler(Generic[Item]):
         self.limits = limits
         self.max_size = limits.max_size
         self.max_delay_ns = limits.max_delay_ns
+        self.max_silence_ns = 0  # since the last arrival in any lane, after which a window closes early; 0 = any
+        self._last_ns = 0  # when the last item was queued
         self.lanes = lanes
         self._order = order
         self._draining = False
@@ -140,6 +142,7 @@ class LaneScheduler(Generic[Item]):
         if not lane.queued:
             self._order.joined(lane.turn)
         lane.enqueue(item)
+        self._last_ns = item.queued_ns
 
     def cancel(self, item: Item) -> bool:
         """Forget an item that is queued or at its lane's door; False when it is neither."""
@@ -159,6 +162,8 @@ class LaneScheduler(Generic[Item]):
             return Idle(expired)
         firsts = [lane.first for lane in busy if lane.first is not None]
         due_ns = min((item.queued_ns for item in firsts), default=now_ns) + self.max_delay_ns
+        if self.max_silence_ns:
+            due_ns = min(due_ns, self._last_ns + self.max_silence_ns)
         is_full = self._draining or sum(lane.shared for lane in busy) >= self.max_size
         is_open = now_ns < due_ns and not is_full
         if is_open:

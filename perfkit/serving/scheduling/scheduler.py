@@ -24,6 +24,7 @@ class Scheduler(Line[Item]):
         super().__init__(limits)
         self.max_size = limits.max_size
         self.max_delay_ns = limits.max_delay_ns
+        self.max_silence_ns = 0  # since the last arrival, after which a window closes early; 0 = any
 
     @property
     def is_full_batch(self) -> bool:
@@ -41,6 +42,8 @@ class Scheduler(Line[Item]):
         first = waiting[0]
         if len(waiting) < max_size and not self._draining:
             due_ns = first.queued_ns + self.max_delay_ns
+            if self.max_silence_ns:
+                due_ns = min(due_ns, waiting[-1].queued_ns + self.max_silence_ns)
             if now_ns < due_ns:
                 return WaitUntil(min(due_ns, first.deadline_ns) if first.deadline_ns else due_ns, expired)
         else:

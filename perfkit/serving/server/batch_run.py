@@ -25,6 +25,7 @@ from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Collated, Model
 from perfkit.serving.server.outputs import has_nan
+from perfkit.serving.server.padding import Collate
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import describe, end_with
 
@@ -61,6 +62,10 @@ class Tools(Protocol):
         """How many requests fit one call."""
 
     @property
+    def collate(self) -> Collate:
+        """How the items of a batch become one input."""
+
+    @property
     def checks_outputs(self) -> bool:
         """Whether an output that holds a NaN is an error."""
 
@@ -75,6 +80,7 @@ class BatchRunner:
         self._batches = bench.batches
         self._batch_ids = bench.batch_ids
         self._room = bench.room
+        self._collate_items = bench.collate
         self._checks_outputs = bench.checks_outputs
         self._thread_id = threading.get_native_id()
         self._is_in_device = False  # whose code is running: the device's, or the model's
@@ -128,7 +134,7 @@ class BatchRunner:
     def _collate(self, jobs: Sequence[Job], row: int) -> tuple[Sequence[Job], Collated | None]:
         """The input for the model, of the jobs that are still wanted when it is ready; None when no job is."""
         while jobs:
-            collated = self._model.collate([job.item for job in jobs])
+            collated = self._collate_items([job.item for job in jobs])
             self._batches.cells[row + c.B_COLLATED] = self._batches.now_ns()
             wanted = self._wanted(jobs)  # later than the stamp: no deadline that the model sees lies before it
             if len(wanted) == len(jobs):

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from perfkit.clock import Clock
 from perfkit.records import EndState
+from perfkit.serving.scheduling.adaptive import AdaptiveBatch
 from perfkit.serving.scheduling.decisions import CallerRuns, Displaced, Parked, Rejected, Send, WaitUntil
 from perfkit.serving.scheduling.lanes import LaneScheduler
 from perfkit.serving.scheduling.scheduler import Scheduler
@@ -56,9 +57,13 @@ class Dispatcher:
         clock: Clock,
         outbox: Exit,
         forward: Callable[[Job], bool] = lambda job: False,
+        tuner: AdaptiveBatch | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._forward = forward
+        self._tuner = tuner
+        if tuner is not None:
+            self._retune(tuner)
         self._has_door = scheduler.limits.policy == "block"
         self._clock = clock
         self._outbox = outbox
@@ -80,6 +85,23 @@ class Dispatcher:
     def admitted(self) -> int:
         """Jobs admitted and not yet in a worker's hands."""
         return self._scheduler.admitted
+
+    @property
+    def batching(self) -> tuple[int, int]:
+        """Largest batch and window in nanoseconds, as of now."""
+        return self._scheduler.max_size, self._scheduler.max_delay_ns
+
+    @property
+    def wants_times(self) -> bool:
+        """Whether `served` is to be called."""
+        return self._tuner is not None
+
+    def served(self, size: int, took_ns: int) -> None:
+        """A worker is done with a batch that it held for so long."""
+        if self._tuner is not None:
+            with self._lock:
+                self._tuner.served(size, took_ns)
+                self._retune(self._tuner)
 
     @property
     def is_closed(self) -> bool:
@@ -187,7 +209,15 @@ class Dispatcher:
     def _enqueue(self, job: Job) -> None:
         job.queued_ns = self._clock.now_ns()
         self._scheduler.enqueue(job)
+        if self._tuner is not None:
+            self._tuner.arrived(job.queued_ns)
+            self._retune(self._tuner)
         self._wake_one()
+
+    def _retune(self, tuner: AdaptiveBatch) -> None:
+        scheduler = self._scheduler
+        scheduler.max_size, scheduler.max_delay_ns = tuner.max_size, tuner.max_delay_ns
+        scheduler.max_silence_ns = tuner.max_silence_ns
 
     def _let_in(self) -> bool:
         """Who waits at the door comes in as far as there is room; whether anybody did."""

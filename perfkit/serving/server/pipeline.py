@@ -14,7 +14,7 @@ from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from perfkit.clock import REAL_CLOCK, Clock
+from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device, DeviceLost
@@ -36,9 +36,10 @@ from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
+from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.pool import Duty, Pool, Work
 from perfkit.serving.server.room import Room
-from perfkit.serving.server.section import AnyScheduler, Section, build_sections
+from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
@@ -117,6 +118,11 @@ class Pipeline:
         """Its child processes: what holds inside each, read back there."""
         pools = [pool for pool in (self._before, self._after) if isinstance(pool, ProcessPool)]
         return [outpost.stats() for pool in pools for outpost in pool.outposts]
+
+    def batching(self) -> tuple[int, float]:
+        """Largest batch and window in seconds as of now, of the queue that most requests share."""
+        max_size, max_delay_ns = self._by_lane[0].dispatcher.batching
+        return max_size, max_delay_ns / NS_PER_S
 
     def start(self) -> None:
         """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
@@ -243,7 +249,8 @@ class Pipeline:
 
     def _open_section(self, scheduler: AnyScheduler, lane: LaneEntry | None) -> Section:
         """A section whose crew is that of the setting, or the workers that its lane has to itself."""
-        dispatcher = Dispatcher(scheduler, self._plant.clock, self._plant.outbox, self._forward)
+        plant = self._plant
+        dispatcher = Dispatcher(scheduler, plant.clock, plant.outbox, self._forward, tuner_of(self.settings))
         bench = self._bench(dispatcher)
         if lane is None:
             return Section(dispatcher=dispatcher, crew=staff(self.settings, bench))
@@ -263,6 +270,7 @@ class Pipeline:
             batches=plant.books.batches,
             batch_ids=plant.books.batch_ids,
             room=self._room,
+            collate=collate_of(plant.model, settings.batch),
             checks_outputs=settings.check_outputs,
             deaths=self.deaths,
             postprocess_pool=self._after,

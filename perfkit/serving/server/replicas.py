@@ -59,12 +59,12 @@ class Replicas:
 
     def lane_stats(self) -> dict[str, dict[str, int]] | None:
         """What is queued and admitted in each lane, in all replicas; None where there are none."""
-        first, *others = (pipeline.lane_stats() for pipeline in self._pipelines)
-        for stats in others:
-            for name, counts in (stats or {}).items():
-                for key, count in counts.items():
-                    (first or {})[name][key] += count
-        return first
+        stats = [stats for pipeline in self._pipelines if (stats := pipeline.lane_stats()) is not None]
+        return {name: _summed([one[name] for one in stats]) for name in stats[0]} if stats else None
+
+    def batching(self) -> tuple[int, float]:
+        """Largest batch and window in seconds as of now, of the first replica."""
+        return self._pipelines[0].batching()
 
     def start(self) -> None:
         """Start every replica; raises TargetFailed when one cannot start, and then none runs."""
@@ -141,6 +141,10 @@ class Replicas:
         with self._lock:
             for job in jobs:
                 self._loads[self._homes.pop(job)] -= 1
+
+
+def _summed(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    return {key: sum(one[key] for one in counts) for key in counts[0]}
 
 
 def build(settings: ServerSettings, plant: Plant) -> Pipeline | Replicas:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 
 from perfkit.clock import NS_PER_S
+from perfkit.serving.scheduling.adaptive import AdaptiveBatch
 from perfkit.serving.scheduling.decisions import Limits
 from perfkit.serving.scheduling.lanes import Lane, LaneScheduler
 from perfkit.serving.scheduling.order import Order, SharedOrder, StrictOrder, Turn
@@ -46,6 +47,13 @@ def build_sections(settings: ServerSettings, lanes: Lanes | None, opened: Opener
         shared if shared is not None and lane in sharing else opened(Scheduler(_of_lane(limits, lane)), lane)
         for lane in lanes.values()
     ]
+
+
+def tuner_of(settings: ServerSettings) -> AdaptiveBatch | None:
+    """What finds batch size and window while the service runs; None when they are fixed."""
+    if settings.batch.policy == "fixed":
+        return None
+    return AdaptiveBatch(settings.batch.max_size, round(settings.batch.p99_budget_s * NS_PER_S))
 
 
 def _shared_scheduler(settings: ServerSettings, limits: Limits, sharing: list[LaneEntry]) -> LaneScheduler[Job]:

@@ -26,6 +26,7 @@ from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.server.cautions import cautions
 from perfkit.serving.server.connection import Front
 from perfkit.serving.server.deaths import LOST
 from perfkit.serving.server.elsewhere.child import children_cpu_ns
@@ -41,6 +42,11 @@ STARTING = Rejected(reason="starting", retry_after_s=1.0)
 _DRAINING = Rejected(reason="draining", retry_after_s=5.0)
 _PYTHONS_SWITCH_INTERVAL_S = 0.005
 _log = logging.getLogger("perfkit.server")
+
+
+def _log_cautions(settings: ServerSettings) -> None:
+    for text in cautions(settings):
+        _log.warning("%s", text)
 
 
 def _set_switch_interval(settings: ServerSettings) -> None:
@@ -87,6 +93,7 @@ class Service:
     async def start(self) -> None:
         """Warm the workers up and take requests; raises TargetFailed."""
         await asyncio.to_thread(self.pipeline.start)
+        _log_cautions(self.settings)
         self.is_ready = True
 
     def not_ready(self) -> Rejected:
@@ -135,6 +142,7 @@ class Service:
             if self.front is not None:
                 self.front.limits = settings.http
             await asyncio.to_thread(predecessor.close)
+            _log_cautions(settings)
             _set_switch_interval(settings)
             if settings.log != before.log:
                 await self._close_slow_log()
@@ -175,6 +183,7 @@ class Service:
         """Counters, gauges and identity of the service at this instant."""
         now_ns = self.clock.now_ns()
         reading = self.gauge.read(now_ns)
+        max_size, max_delay_s = self.pipeline.batching()
         ended = {state.label: self.ended[state] for state in EndState if state is not EndState.OPEN}
         return {
             "schema": 1,
@@ -192,6 +201,8 @@ class Service:
             "admitted": self.pipeline.admitted,
             "lanes": self.pipeline.lane_stats(),
             "deaths": dict(zip(("count", "vacant"), self.pipeline.deaths_so_far(), strict=True)),
+            "batching": {"policy": self.settings.batch.policy, "max_size": max_size, "max_delay_s": max_delay_s},
+            "warnings": cautions(self.settings),
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
             "crew": {
                 "model": self.settings.concurrency.model,

@@ -23,6 +23,7 @@ from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
+from perfkit.serving.server.padding import Collate
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import postprocess, preprocess
@@ -41,6 +42,7 @@ class Bench:
     batches: Ledger
     batch_ids: BatchIds
     room: Room
+    collate: Collate
     checks_outputs: bool
     deaths: Deaths
     postprocess_pool: Pool[tuple[Job, Any]] | ProcessPool[tuple[Job, Any]] | None
@@ -72,7 +74,7 @@ class Station:
             return
         for size in sorted({min(size, self._bench.room.most_at_once) for size in self._bench.warm_up_sizes}):
             items = [model.preprocess(example) for _ in range(size)]
-            outputs, _ = self._lane.run(model.predict, model.collate(items))
+            outputs, _ = self._lane.run(model.predict, self._bench.collate(items))
             model.postprocess(model.split(outputs, size)[0])
 
     def serve(self, taken: Taken) -> None:
@@ -90,14 +92,17 @@ class Station:
             raise
 
     def _carry(self, taken: Taken) -> None:
-        cpu = CpuLap(self._bench.requests.cpu_ns)
+        bench = self._bench
+        cpu = CpuLap(bench.requests.cpu_ns)
         jobs = self._join(taken, cpu)
         answered = self._runner.run(jobs, taken, cpu) if jobs else []
         ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
         if ended_early:
-            self._bench.outbox.put(ended_early)
+            bench.outbox.put(ended_early)
             self._held = [job for job, _ in answered]
         self._hand_on(answered, cpu)
+        if bench.dispatcher.wants_times:
+            bench.dispatcher.served(len(taken.jobs), bench.device.clock.now_ns() - taken.taken_ns)
 
     def close(self) -> None:
         """Give the lane back, on the thread that opened it."""
