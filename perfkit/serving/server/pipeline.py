@@ -172,7 +172,7 @@ class Pipeline:
         if isinstance(admission, Rejected):
             return admission
         if isinstance(admission, CallerRuns):
-            self._caller.run(jobs, self.settings.batch.max_size)
+            self._caller.run(jobs, 1 if jobs[0].is_alone else self.settings.batch.max_size)
         else:
             self._watch_door(admission.until_ns)
         return None
