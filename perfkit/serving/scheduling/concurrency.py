@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perfkit.clock import NS_PER_S
+from perfkit.records import EndState
 from perfkit.serving.scheduling.decisions import Rejected
 
 _BACKOFF_RATIO = 0.9  # what a decrease leaves of the limit
@@ -19,11 +20,11 @@ _LEAST_S, _MOST_S = 0.1, 60.0  # of Retry-After
 
 
 class Ended(NamedTuple):
-    """What became of items that were in hand: how many, after how long, and whether too late."""
+    """What became of items that were in hand: how many, after how long, and how they ended."""
 
     size: int
     latency_ns: int
-    is_late: bool = False  # whatever its latency: it expired
+    state: EndState = EndState.OK
 
 
 class FixedLimit:
@@ -74,9 +75,9 @@ class AdaptiveLimit(FixedLimit):
         """As in `FixedLimit`, and the limit moves."""
         is_in_use = 2 * self.in_hand >= self.limit
         super().leave(ended, now_ns)
-        if ended.is_late or ended.latency_ns > self._target_ns:
+        if ended.state is EndState.EXPIRED or ended.latency_ns > self._target_ns:
             self._shrink(now_ns)
-        elif is_in_use:
+        elif is_in_use and ended.state is EndState.OK:  # what failed or was refused at once proves nothing
             self._credit += ended.size
             if self._credit >= self.limit:
                 self._credit = 0

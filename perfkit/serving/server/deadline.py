@@ -8,7 +8,7 @@ from perfkit.clock import NS_PER_S
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 
-_HEADER = b"perfkit-deadline"
+DEADLINE = b"perfkit-deadline"
 _SECONDS = re.compile(rb"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
@@ -18,7 +18,7 @@ def read_deadline_ns(request: Request, setting_s: float | None) -> int:
     `Perfkit-Deadline` holds the seconds that remained when the request was sent. A caller who has a deadline
     himself passes on what is left of it, so that it travels with the work.
     """
-    text = request.headers.get(_HEADER)
+    text = request.headers.get(DEADLINE)
     if text is None:
         return request.accepted_ns + round(setting_s * NS_PER_S) if setting_s else 0
     if not _SECONDS.fullmatch(text):

@@ -81,8 +81,7 @@ class Gate:
         with self._lock:
             now_ns = self._clock.now_ns()
             if self._limit:
-                is_late = state is EndState.EXPIRED
-                self._limit.leave(Ended(granted.size, now_ns - granted.since_ns, is_late), now_ns)
+                self._limit.leave(Ended(granted.size, now_ns - granted.since_ns, state), now_ns)
             if breaker is None:
                 return
             if state is EndState.OK:

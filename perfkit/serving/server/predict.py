@@ -15,7 +15,7 @@ from perfkit.serving.instrument import columns as c
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.call import Call, MalformedRequest, Reader
 from perfkit.serving.server.connection import Request
-from perfkit.serving.server.deadline import read_deadline_ns
+from perfkit.serving.server.deadline import DEADLINE, read_deadline_ns
 from perfkit.serving.server.gate import Pass
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.rejections import REJECTIONS
@@ -82,7 +82,8 @@ class Prediction:
             if self._pipeline.lanes is not None or BATCH in self._request.headers:
                 wishes = read_wishes(self._request.headers, self._pipeline.lanes, deadline_s)
                 deadline_s = wishes.deadline_s
-            self._deadline_ns = read_deadline_ns(self._request, deadline_s)
+            if deadline_s is not None or DEADLINE in self._request.headers:
+                self._deadline_ns = read_deadline_ns(self._request, deadline_s)
             call = self._call = read(service, self._request)
         except MalformedRequest as error:
             self._rows_from(row, [None])

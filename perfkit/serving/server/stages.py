@@ -33,7 +33,7 @@ _here = _Here()
 
 def preprocess(model: Model, ledger: Ledger, job: Job, cpu: CpuLap) -> bool:
     """Payload to item. False when the job has ended instead (gone, expired, refused, or the model raised)."""
-    if job.is_over(ledger.clock):
+    if (job.is_gone or job.deadline_ns) and job.is_over(ledger.clock):
         return False
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.PREPROCESS_THREAD] = _here.native_id
@@ -51,7 +51,7 @@ def preprocess(model: Model, ledger: Ledger, job: Job, cpu: CpuLap) -> bool:
 
 def postprocess(model: Model, ledger: Ledger, job: Job, output: Any, cpu: CpuLap) -> None:
     """Model output to what the answer carries of it; the job has ended afterwards, well or not."""
-    if job.is_over(ledger.clock):
+    if (job.is_gone or job.deadline_ns) and job.is_over(ledger.clock):
         return
     cells, row, now_ns = ledger.cells, job.row, ledger.now_ns
     cells[row + c.POSTPROCESS_THREAD] = _here.native_id

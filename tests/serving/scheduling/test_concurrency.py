@@ -8,6 +8,7 @@ import random
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from perfkit.records import EndState
 from perfkit.serving.scheduling.concurrency import AdaptiveLimit, Ended, FixedLimit
 
 MS = 1_000_000
@@ -52,7 +53,7 @@ def test_one_slow_spell_shrinks_the_limit_once():
 def test_the_limit_grows_by_one_for_every_limit_of_answers_in_time_but_only_while_it_is_used():
     limit = AdaptiveLimit(ceiling=10, target_ns=200 * MS)
     limit.enter(1)
-    limit.leave(Ended(1, 1 * MS, is_late=True), now_ns=SECOND)
+    limit.leave(Ended(1, 1 * MS, EndState.EXPIRED), now_ns=SECOND)
     assert limit.limit == 9
     for _ in range(100):  # one at a time: the limit is not what holds anybody back
         limit.enter(1)
@@ -63,6 +64,16 @@ def test_the_limit_grows_by_one_for_every_limit_of_answers_in_time_but_only_whil
         for _ in range(3):
             limit.leave(Ended(3, 1 * MS), now_ns=SECOND)
     assert limit.limit == 10, "and never above its ceiling"
+
+
+def test_what_fails_at_once_does_not_make_the_limit_grow():
+    limit = AdaptiveLimit(ceiling=10, target_ns=200 * MS)
+    limit.enter(1)
+    limit.leave(Ended(1, 1 * MS, EndState.EXPIRED), now_ns=SECOND)
+    for _ in range(50):
+        limit.enter(9)
+        limit.leave(Ended(9, 1 * MS, EndState.FAILED), now_ns=SECOND)
+    assert limit.limit == 9
 
 
 def simulate(limit, workers, service_ns, load_rps, seconds):
@@ -93,6 +104,9 @@ def test_under_overload_the_adaptive_limit_holds_latency_at_the_target_and_keeps
     assert sorted(fixed)[len(fixed) // 2] > 4 * SECOND, "the control: a limit that is too wide does not help"
 
 
+ENDS = [EndState.OK, EndState.OK, EndState.FAILED, EndState.EXPIRED, EndState.CANCELLED]
+
+
 class Hand(RuleBasedStateMachine):
     """Requests come and go in any order; a naive count stands beside the adaptive limit."""
 
@@ -114,13 +128,16 @@ class Hand(RuleBasedStateMachine):
             self.in_hand.append(count)
 
     @precondition(lambda self: self.in_hand)
-    @rule(latency_ns=st.integers(0, 100), is_late=st.booleans(), data=st.data())
-    def go(self, latency_ns, is_late, data):
+    @rule(latency_ns=st.integers(0, 100), state=st.sampled_from(ENDS), data=st.data())
+    def go(self, latency_ns, state, data):
         count = self.in_hand.pop(data.draw(st.integers(0, len(self.in_hand) - 1)))
         before = self.limit.limit
-        self.limit.leave(Ended(count, latency_ns, is_late), self.now_ns)
+        self.limit.leave(Ended(count, latency_ns, state), self.now_ns)
         after = self.limit.limit
-        assert after <= before if is_late or latency_ns > 50 else before <= after <= before + 1
+        if state is EndState.EXPIRED or latency_ns > 50:
+            assert after <= before
+        else:
+            assert before <= after <= before + (state is EndState.OK)
 
     @precondition(lambda self: self.in_hand)
     @rule()
