@@ -22,7 +22,7 @@ from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.replies import JSON, error_body, response, retry_after
 from perfkit.serving.server.slow_requests import SlowRequest
 from perfkit.serving.server.timing import server_timing
-from perfkit.serving.server.wishes import BATCH, read_wishes
+from perfkit.serving.server.wishes import BATCH, Wishes, read_wishes
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
@@ -78,13 +78,7 @@ class Prediction:
         ledger.cells[row + c.ACCEPTED] = self._request.accepted_ns if ledger.stamps else 0
         ledger.cells[row + c.REQUEST_ID] = _client_id(self._request.headers)
         try:
-            deadline_s, wishes = service.settings.queue.deadline_s, None
-            if self._pipeline.lanes is not None or BATCH in self._request.headers:
-                wishes = read_wishes(self._request.headers, self._pipeline.lanes, deadline_s)
-                deadline_s = wishes.deadline_s
-            if deadline_s is not None or DEADLINE in self._request.headers:
-                self._deadline_ns = read_deadline_ns(self._request, deadline_s)
-            call = self._call = read(service, self._request)
+            call, wishes = self._read(read)
         except MalformedRequest as error:
             self._rows_from(row, [None])
             self._refuse(EndState.REFUSED, error.status, error.code, str(error))
@@ -118,6 +112,17 @@ class Prediction:
         self._left -= 1
         if self._left == 0:
             self._answer()
+
+    def _read(self, read: Reader) -> tuple[Call, Wishes | None]:
+        """What the request holds, and wishes for when there is anything to wish for; raises MalformedRequest."""
+        headers, deadline_s, wishes = self._request.headers, self._service.settings.queue.deadline_s, None
+        if self._pipeline.lanes is not None or BATCH in headers:
+            wishes = read_wishes(headers, self._pipeline.lanes, deadline_s)
+            deadline_s = wishes.deadline_s
+        if deadline_s is not None or DEADLINE in headers:
+            self._deadline_ns = read_deadline_ns(self._request, deadline_s)
+        self._call = read(self._service, self._request)
+        return self._call, wishes
 
     def _admit(self) -> Rejected | None:
         """Past the gate, where there is one, and into the queue; or why not."""
