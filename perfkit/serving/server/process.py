@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import gc
 import json
@@ -31,7 +32,7 @@ from perfkit.serving.server.replies import DATE
 from perfkit.serving.server.router import Router
 from perfkit.serving.server.routes import control_routes, service_routes
 from perfkit.serving.server.service import Service
-from perfkit.serving.server.spec import ServerSpec, read_spec
+from perfkit.serving.server.spec import ServerSpec, read_shared_spec, read_spec, rewrite_spec
 from perfkit.serving.server.stages import describe
 from perfkit.settings import HttpSettings, ServerSettings
 
@@ -42,7 +43,7 @@ _SWEEP_S = 0.25  # how much later than its deadline a connection may be cut off
 def serve(spec: ServerSpec) -> None:
     """Serve until SIGTERM, SIGINT or POST /shutdown, then drain; a lost device ends the process with exit code 70.
 
-    Raises PerfkitError when it cannot start.
+    The present settings are kept in the shared spec, where there is one. Raises PerfkitError when it cannot start.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     check_exposure(spec.host, spec.token)
@@ -69,6 +70,8 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     ]
     service.front = fronts[0]
     service.on_loss = stopped.set
+    if spec.shared_fd is not None:
+        service.on_change = functools.partial(_keep_settings, spec, spec.shared_fd)
     servers = [
         await loop.create_server(functools.partial(Connection, front), sock=sock, backlog=BACKLOG)
         for front, sock in zip(fronts, (listener, control), strict=True)
@@ -105,6 +108,10 @@ async def _load(settings: ServerSettings) -> Service:
     return service
 
 
+def _keep_settings(spec: ServerSpec, shared_fd: int, settings: ServerSettings) -> None:
+    rewrite_spec(shared_fd, dataclasses.replace(spec, settings=settings))
+
+
 def _announce(listener: socket.socket, control: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -126,9 +133,12 @@ async def _sweep(fronts: list[Front]) -> None:
 
 
 def main(text: str) -> int:
-    """Run from a JSON spec; returns the exit code, with one line on stderr when it is not 0."""
+    """Run from a JSON spec, or from the descriptor of one that a supervisor shares; returns the exit code.
+
+    When that is not 0, there is one line on stderr.
+    """
     try:
-        serve(read_spec(text))
+        serve(read_shared_spec(int(text)) if text.isdecimal() else read_spec(text))
     except PerfkitError as error:
         print(f"perfkit: {error}", file=sys.stderr, flush=True)
         return error.exit_code
@@ -136,4 +146,4 @@ def main(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.stdin.read() if sys.argv[1] == "-" else sys.argv[1]))
+    sys.exit(main(sys.argv[1]))

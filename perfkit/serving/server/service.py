@@ -81,6 +81,7 @@ class Service:
         self.front: Front | None = None  # of the service port: it must know when the limits of HTTP change
         self.loss = ""  # why the device is lost; the process is ending then
         self.on_loss: Callable[[], None] = lambda: None
+        self.on_change: Callable[[ServerSettings], None] = lambda settings: None  # other settings are in force
         self._loop = loop
         self._plant = Plant(
             model=model, device=device, outbox=Outbox(loop), books=self.books, on_lost=self._on_lost_device
@@ -139,6 +140,7 @@ class Service:
             successor = build(settings, self._plant)
             await asyncio.to_thread(successor.start)
             predecessor, self.pipeline, self.settings = self.pipeline, successor, settings
+            self.on_change(settings)
             if self.front is not None:
                 self.front.limits = settings.http
             await asyncio.to_thread(predecessor.close)

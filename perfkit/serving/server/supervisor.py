@@ -1,9 +1,9 @@
 """Who starts the server again when its device is lost for good? A small parent that holds its sockets.
 
 The parent opens the listening sockets and hands them to the server, its only child. A server that ends
-with a lost device (exit code 70) is started again on the same sockets: clients that connect meanwhile
-wait. Any other end is the parent's end too, in the same way. SIGTERM and SIGINT are passed on. Neither
-outlives the other, and the parent imports nothing that serves or computes.
+with a lost device (exit code 70) is started again on the same sockets and with the settings it had last:
+clients that connect meanwhile wait. Any other end is the parent's end too, in the same way. SIGTERM and
+SIGINT are passed on. Neither outlives the other, and the parent imports nothing that serves or computes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from perfkit.errors import PerfkitError
 from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.scheduling.restarts import LOOP_DEATHS, WINDOW_NS, Restarts
 from perfkit.serving.server.listener import check_exposure, listen
-from perfkit.serving.server.spec import ServerSpec, read_spec, write_spec
+from perfkit.serving.server.spec import ServerSpec, read_shared_spec, read_spec, rewrite_spec, share_spec
 
-_SERVER = [sys.executable, "-P", "-m", "perfkit.serving.server.process", "-"]
+_SERVER = [sys.executable, "-P", "-m", "perfkit.serving.server.process"]
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _INTERRUPTED = 130
 
@@ -56,37 +56,32 @@ class _Supervisor:
     """One child at a time, and what may come between two. For the main thread, which gets the signals."""
 
     def __init__(self, spec: ServerSpec, listeners: tuple[socket.socket, socket.socket]) -> None:
-        self._spec = spec
-        self._descriptors = (listeners[0].fileno(), listeners[1].fileno())
+        self._listener_fds = (listeners[0].fileno(), listeners[1].fileno())
+        self._spec_fd = share_spec(dataclasses.replace(spec, listener_fds=self._listener_fds))
         self._restarts = Restarts()
         self._child: subprocess.Popen[bytes] | None = None
         self._is_stopping = False
 
     def run(self) -> int:
-        with self._forwarding():
-            starts = 1
+        with self._forwarding(), open(self._spec_fd, "rb"):
             while True:
-                code = self._serve_once(starts)
+                code = self._serve_once()
                 if self._is_stopping and code < 0:  # before it could answer the signal in its own way
                     return _INTERRUPTED
                 if code != DeviceLost.exit_code or self._is_stopping or not self._may_restart():
                     return code
-                starts += 1
+                spec = read_shared_spec(self._spec_fd)  # the server has kept its present settings there
+                rewrite_spec(self._spec_fd, dataclasses.replace(spec, starts=spec.starts + 1))
 
-    def _serve_once(self, starts: int) -> int:
-        spec = dataclasses.replace(self._spec, listener_fds=self._descriptors, starts=starts)
-        # Through a pipe, because everybody on the machine may read a command line. In the parent's process
-        # group, so that a terminal's Ctrl-Z stops both.
+    def _serve_once(self) -> int:
+        # In the parent's process group, so that a terminal's Ctrl-Z stops both.
         child = children.spawn(
-            _SERVER,
+            [*_SERVER, str(self._spec_fd)],
             process_group=None,
-            pass_fds=self._descriptors,
-            stdin=subprocess.PIPE,
+            pass_fds=(*self._listener_fds, self._spec_fd),
+            stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), os.getcwd()])},
         )
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
-            pipe.write(write_spec(spec).encode())
         self._child = child
         if self._is_stopping:  # the signal came before there was anybody to pass it on to
             child.send_signal(signal.SIGTERM)

@@ -97,6 +97,17 @@ def test_a_server_whose_device_is_lost_is_back_on_the_same_ports(supervised):
     assert supervisor.process.wait(PATIENCE_S) == 0
 
 
+def test_after_a_loss_the_settings_are_those_of_before(supervised):
+    supervisor = supervised()
+    ready = supervisor.await_ready()
+    control = Endpoint(ready["control_url"])
+    for workers in (12, 3):  # the second text is shorter
+        control.send("PATCH", "/settings", {"workers": workers})
+    assert ask(ready["url"], "exit 70") is None
+    supervisor.await_ready()
+    assert control.get("/settings")["workers"] == 3
+
+
 def test_a_device_that_is_lost_again_and_again_is_given_up(supervised):
     supervisor = supervised()
     for _ in range(5):
