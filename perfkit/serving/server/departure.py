@@ -12,6 +12,7 @@ import functools
 import logging
 import os
 import socket
+from collections.abc import Iterator
 from typing import NoReturn
 
 from perfkit.serving.devices.device import DeviceLost
@@ -73,16 +74,22 @@ async def _turn_away(front: Front) -> None:
 
 async def _close_listener(front: Front, server: asyncio.Server, listener: socket.socket) -> None:
     """Refuse from now on. Connections that the kernel has completed are taken up first: closing would reset them."""
-    loop = asyncio.get_running_loop()
     with listener.dup() as last:
         server.close()
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(_MOST_WAITING):
-                taken, _address = last.accept()
-                taken.setblocking(False)
-                await loop.connect_accepted_socket(functools.partial(Connection, front), taken)
+        waiting = list(_take_all(last))  # in one go: whoever is served meanwhile may connect again
         with contextlib.suppress(OSError):
             last.shutdown(socket.SHUT_RDWR)  # a supervisor holds this listener too; closing ours would not end it
+    loop = asyncio.get_running_loop()
+    for connection in waiting:
+        await loop.connect_accepted_socket(functools.partial(Connection, front), connection)
+
+
+def _take_all(listener: socket.socket) -> Iterator[socket.socket]:
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(_MOST_WAITING):
+            connection, _address = listener.accept()
+            connection.setblocking(False)
+            yield connection
 
 
 async def _catch_up() -> None:
