@@ -5,6 +5,8 @@ The estimates behind Retry-After and behind rejecting what would come too late.
 
 from __future__ import annotations
 
+import math
+
 from perfkit.clock import NS_PER_S
 
 _WEIGHT = 0.1  # of the newest interval in the moving mean: about the last ten batches
@@ -13,21 +15,24 @@ _MOST_S = 60.0
 
 
 class DrainRate:
-    """Moving mean of the time that the service takes per item, from one batch to the next. Pure."""
+    """Moving means of the time from one batch to the next: by item, and by whole batch. Pure."""
 
-    __slots__ = ("_at_once", "_had_backlog", "_last_ns", "_per_item_ns")
+    __slots__ = ("_at_once", "_had_backlog", "_last_ns", "_per_batch_ns", "_per_item_ns")
 
     def __init__(self) -> None:
         self._at_once = 1  # how many left together when more stayed behind: a whole batch
         self._had_backlog = False
         self._last_ns = 0
+        self._per_batch_ns = 0.0
         self._per_item_ns = 0.0
 
     def left(self, count: int, now_ns: int, backlog: int) -> None:
         """`count` items left at `now_ns`, `backlog` stay. An interval that began without one may hold idle time."""
         if self._had_backlog:
-            newest = (now_ns - self._last_ns) / count
+            interval_ns = now_ns - self._last_ns
+            newest = interval_ns / count
             self._per_item_ns += _WEIGHT * (newest - self._per_item_ns) if self._per_item_ns else newest
+            self._per_batch_ns += _WEIGHT * (interval_ns - self._per_batch_ns) if self._per_batch_ns else interval_ns
         self._had_backlog = backlog > 0
         if backlog:
             self._at_once = count
@@ -43,6 +48,6 @@ class DrainRate:
         Errs on the early side: without a backlog the next batch may leave now, and before anything was
         learnt everything may.
         """
-        interval_ns = self._at_once * self._per_item_ns
-        next_ns = max(now_ns, self._last_ns + round(interval_ns)) if self._had_backlog else now_ns
-        return next_ns + round(ahead // self._at_once * interval_ns)
+        interval_ns = self._per_batch_ns
+        next_ns = max(now_ns, self._last_ns + math.floor(interval_ns)) if self._had_backlog else now_ns
+        return next_ns + math.floor(ahead // self._at_once * interval_ns)
