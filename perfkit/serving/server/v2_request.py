@@ -102,7 +102,9 @@ def _raw(signature: Signature, body: memoryview) -> tuple[dict[str, Any], memory
 
 
 def _parameters(holder: dict[str, Any], whose: str) -> dict[str, Any]:
-    found = holder.get("parameters", {})
+    if "parameters" not in holder:
+        return {}
+    found = holder["parameters"]
     if not isinstance(found, dict) or not all(isinstance(value, (str, int, float)) for value in found.values()):
         raise _malformed(f"the parameters of {whose} must be an object of strings, numbers and booleans")
     for name in _UNSERVED:
@@ -190,16 +192,17 @@ class _Reading:
         return from_json(spec.name, given["data"], datatype, shape)
 
     def _shape(self, spec: TensorSpec, shape: Any) -> list[int]:
-        allowed = f"the model takes {spec.wire_shape} (-1 = any size from 1), with at most {self._most} in front"
-        if not isinstance(shape, list) or not all(type(size) is int for size in shape):
-            raise bad_tensor(spec.name, f"has no list of whole numbers as its shape; {allowed}")
-        wanted = spec.wire_shape
-        fits = len(shape) == len(wanted) and all(
-            size >= 1 and want in (size, ANY) for size, want in zip(shape, wanted, strict=True)
-        )
-        if not fits or shape[0] > self._most:
-            raise bad_tensor(spec.name, f"has the shape {shape}; {allowed}")
+        if not isinstance(shape, list) or any(type(size) is not int for size in shape):
+            raise bad_tensor(spec.name, f"has no list of whole numbers as its shape; {self._allowed(spec)}")
+        fits = len(shape) == len(spec.shape) + 1 and 1 <= shape[0] <= self._most
+        if not fits or any(
+            size < 1 or want not in (size, ANY) for size, want in zip(shape[1:], spec.shape, strict=True)
+        ):
+            raise bad_tensor(spec.name, f"has the shape {shape}; {self._allowed(spec)}")
         return shape
+
+    def _allowed(self, spec: TensorSpec) -> str:
+        return f"the model takes {spec.wire_shape} (-1 = any size from 1), with at most {self._most} in front"
 
     def _next(self, spec: TensorSpec, size: Any) -> memoryview:
         left = len(self._tail) - self._at
