@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
 
 import pytest
+
+from perfkit.serving.server.cold import ColdFront
+from perfkit.settings import HttpSettings
 
 PATH = "/v2/models/lab_models:Pair"
 
@@ -340,6 +344,22 @@ def test_a_full_queue_and_a_client_that_left_end_as_in_predict(dial, pair_server
         "cancelled": 1,
     }
     pair_server.configure({"queue.depth": 256})
+
+
+def test_while_the_model_loads_probes_are_answered_and_requests_are_told_when_to_come_back(dial_to):
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    paths = {"/v2": 200, "/v2/health/live": 200, "/v2/health/ready": 503, PATH + "/ready": 503, PATH: 404}
+    with listener, ColdFront(listener, HttpSettings(), None):
+        found = {}
+        for path in paths:
+            wire = dial_to(url)
+            wire.get(path)
+            found[path] = wire.answer().status
+        answer = infer(dial_to(url), {"inputs": []})
+    assert found == paths
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json == {"error": "the service takes no requests at present"}
 
 
 def test_a_model_without_a_description_takes_and_gives_json_documents(lab, dial):
