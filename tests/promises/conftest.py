@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -54,8 +55,10 @@ def told(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 def _leave(folder: Path, row: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"{row['promise'].lower()}_{row['test'].removeprefix('test_').replace('[', '-').rstrip(']')}.json"
-    (folder / name).write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    number = "".join(filter(str.isdigit, row["promise"]))
+    name = f"r{int(number):02}_{re.sub('[^A-Za-z0-9.]+', '_', row['test'].removeprefix('test_')).strip('_')}.json"
+    text = json.dumps(row, indent=2, ensure_ascii=False, default=lambda value: value.item())
+    (folder / name).write_text(text + "\n", "utf-8")
 
 
 def _rounded(value: Any) -> Any:
@@ -70,7 +73,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """The figures, after all tests."""
     if lines := config.stash.get(_LINES, []):
         terminalreporter.section("promises, as measured")
-        for line in sorted(lines):
+        for line in sorted(lines, key=lambda line: (int(re.sub(r"\D", "", line.split()[0])), line)):
             terminalreporter.line(line)
 
 

@@ -110,7 +110,7 @@ def test_the_count_notices_a_server_that_loses_requests(serve, generate, tmp_pat
 
 
 def test_readiness_goes_first_then_the_listener_and_what_is_in_flight_is_answered(serve, dial, tmp_path, eventually):
-    server = serve("promise_models:Gated", changes={"http.pre_stop_s": 0.5}, env=gates(tmp_path, "load", "warm"))
+    server = serve("promise_models:Gated", changes={"http.pre_stop_s": 2.0}, env=gates(tmp_path, "load", "warm"))
     holder, probe, idle = dial(server.port), dial(server.port), dial(server.port)
     holder.post("/predict", {"input": "wait"})
     eventually(lambda: server.stats()["gauge"]["in_flight"] == 1)
