@@ -26,20 +26,15 @@ def register(shell: Any | None = None) -> None:
     if shell is None:
         return
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_RUN, _bundle)
-    shell.display_formatter.mimebundle_formatter.for_type_by_name(*_CONTRAST, _bundle_of_contrast)
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*_CONTRAST, _bundle)  # its curves are in the contest
     shell.display_formatter.ipython_display_formatter.for_type_by_name(*_SCAN, _show_scan)
 
 
-def _bundle(result: Run | Scan, include: Any = None, exclude: Any = None) -> dict[str, str]:
+def _bundle(result: Run | Scan | Contrast, include: Any = None, exclude: Any = None) -> dict[str, str]:
     from perfkit.showing.notebook.table import table_of, to_html, to_text
 
     table = table_of(result)
     return {"text/plain": to_text(table), "text/html": to_html(table)}
-
-
-def _bundle_of_contrast(found: Contrast, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    """The table alone: its curves are in the contest that measured it."""
-    return _bundle(found.scan)
 
 
 def _show_scan(scan: Scan) -> None:

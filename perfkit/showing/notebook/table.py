@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from perfkit.measuring.experiment import Run
+from perfkit.measuring.scanning.contrast import Contrast
 from perfkit.measuring.scanning.grid import Scan
 from perfkit.showing.plots.points import knee_text, knees_by_label, loop_text
 from perfkit.showing.report.advice import recommendation
@@ -31,10 +32,16 @@ class Table:
     notes: tuple[str, ...]
 
 
-def table_of(result: Run | Scan) -> Table:
-    """The table of a run (one row) or a scan; raises ArchiveError."""
+def table_of(result: Run | Scan | Contrast) -> Table:
+    """The table of a run (one row), a scan, or a contrast (its sides one below the other); raises ArchiveError."""
+    if isinstance(result, Contrast):
+        sides = {"varied": result.varied, "series": result.series, "knee": result.knees}
+        return _table(result.scan, report_of_scan(result.scan), sides)
     report = report_of_run(result) if isinstance(result, Run) else report_of_scan(result)
-    section = report.scans[0]
+    return _table(result, report, report.scans[0])
+
+
+def _table(result: Run | Scan, report: ReportData, section: Mapping[str, Any]) -> Table:
     points = [(label, point) for label, series in section["series"].items() for point in series]
     left_out = len(points) - MOST_ROWS
     return Table(
@@ -83,8 +90,12 @@ def to_text(table: Table) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     figures = (f"{figure.text} ({figure.note})" if figure.note else figure.text for figure in row.figures)
-    return (row.setting, *figures, row.grade)
+    return (_name(row), *figures, row.grade)
 
 
 def _reasons(table: Table) -> list[str]:
-    return [f"{row.setting}: {reason}" for row in table.rows for reason in row.reasons]
+    return [f"{_name(row)}: {reason}" for row in table.rows for reason in row.reasons]
+
+
+def _name(row: Row) -> str:
+    return ", ".join(filter(None, [row.label, row.setting]))

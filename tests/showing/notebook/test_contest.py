@@ -8,6 +8,7 @@ from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.scanning.contrast import Question
 from perfkit.showing.notebook.contest import Contest
+from perfkit.showing.notebook.table import table_of, to_text
 
 SIDES = {"alone": {}, "batched": {"batch.max_size": 8}}
 
@@ -71,3 +72,11 @@ def test_waiting_for_nothing_is_refused():
     contest = Contest(Question(model="noop", sides=SIDES, name="concurrency", values=[1], load=ClosedLoop()))
     with pytest.raises(ConfigError, match="nothing was measured"):
         contest.wait()
+
+
+def test_the_table_of_a_contrast_has_a_row_for_each_side_and_value(contest):
+    lines = to_text(table_of(contest.latest)).splitlines()
+    assert [line.partition("  ")[0] for line in lines[1:6]] == [
+        "concurrency",
+        *("alone, 1", "alone, 4", "batched, 1", "batched, 4"),
+    ]
