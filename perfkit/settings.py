@@ -21,7 +21,7 @@ from perfkit.fields import Checked, field, named, nested
 
 PLACEMENTS = ("inline", "threads", "processes")
 TOPOLOGIES = ("staged", "carry")
-CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asyncio")
+CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asyncio", "processes")
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
@@ -54,7 +54,8 @@ class ConcurrencySettings(Checked):
         "pool",
         "pool = a fixed number of workers; serial = one thread, one request at a time; thread_per_request = a new "
         "thread for each, queue.depth at most; elastic = core to max threads by Java's rule; asyncio = coroutines on "
-        "a loop that hand each batch to an executor of as many threads as workers: three thread hops more a batch",
+        "a loop that hand each batch to an executor of as many threads as workers: three thread hops more a batch; "
+        "processes = as many child processes as workers, each with weights of its own",
         choices=CONCURRENCY_MODELS,
     )
 
@@ -267,10 +268,10 @@ class ServerSettings(Checked):
         "staged = pools with a batcher between them; carry = one worker carries one request through",
         choices=TOPOLOGIES,
     )
-    workers: int = field(1, "model worker threads (concurrency.model = pool or asyncio)", low=1, high=1024)
+    workers: int = field(1, "model workers (concurrency.model = pool, asyncio or processes)", low=1, high=1024)
     min_workers: int = field(
         1,
-        "with fewer model workers at work, the others having died, it is not ready (pool, serial or asyncio)",
+        "with fewer model workers at work, the others having died, it is not ready (pool, serial, asyncio, processes)",
         low=0,
         high=1024,
     )
@@ -323,10 +324,11 @@ class ServerSettings(Checked):
             raise ConfigError(
                 f"placement is {placed} with topology = carry; carry runs every stage inline (use topology = staged)"
             )
-        if self.is_simulated and "processes" in placements:
+        if self.is_simulated and "processes" in (*placements, self.concurrency.model):
+            what = "concurrency.model" if self.concurrency.model == "processes" else "placement"
             raise ConfigError(
-                "placement is processes with a simulated model, whose processes would not share its virtual device; "
-                "use placement = threads, or a real model"
+                f"{what} is processes with a simulated model, whose processes would not share its virtual device; "
+                "use threads, or a real model"
             )
         _check_concurrency(self)
         _check_lanes(self)

@@ -27,7 +27,7 @@ from perfkit.serving.server.model import Collated, Model
 from perfkit.serving.server.outputs import has_nan
 from perfkit.serving.server.padding import Collate
 from perfkit.serving.server.room import Room
-from perfkit.serving.server.stages import describe, end_with
+from perfkit.serving.server.stages import describe, end_with, kind_of
 
 _log = logging.getLogger("perfkit.server")
 
@@ -73,7 +73,7 @@ class Tools(Protocol):
 class BatchRunner:
     """One worker's way from sealed batch to outputs. Made by that worker's thread, and for it alone."""
 
-    def __init__(self, bench: Tools, lane: Lane) -> None:
+    def __init__(self, bench: Tools, lane: Lane | None) -> None:
         self._model = bench.model
         self._lane = lane
         self._requests = bench.requests
@@ -153,6 +153,7 @@ class BatchRunner:
             return [], []
         cells[row + c.B_UNITS] = collated.units
         cells[row + c.B_PADDED_UNITS] = collated.padded_units
+        assert self._lane is not None, "who has no lane has a call of its own"
         self._is_in_device = True
         outputs, instants = self._lane.run(self._predict, collated)
         self._is_in_device = False
@@ -188,17 +189,21 @@ class BatchRunner:
         self._is_in_device = False
         _let_go(error)
         if is_out_of_memory:
-            self._lane.release_cache()
+            self._release_cache()
         if len(jobs) == 1:
             _end_alone(jobs[0], error)
             return []
-        kind, text, size = type(error).__name__, describe(error), len(jobs)
+        kind, text, size = kind_of(error), describe(error), len(jobs)
         _log.warning("a batch of %d failed (%s: %s); it is tried again in parts", size, kind, text)
         if is_out_of_memory:
             self._room.ran_out(size)
         cpu.restart()
         # Rounded up: the first part is no smaller than the second, and both are smaller than the whole.
         return self._run_in_parts(jobs, taken, cpu, (size + 1) // 2)
+
+    def _release_cache(self) -> None:
+        if self._lane is not None:
+            self._lane.release_cache()
 
     def _run_in_parts(self, jobs: Sequence[Job], taken: Taken, cpu: CpuLap, most: int) -> list[tuple[Job, Any]]:
         answered: list[tuple[Job, Any]] = []

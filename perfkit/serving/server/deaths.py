@@ -21,7 +21,7 @@ from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.stages import describe
 
 LOST = Rejected(reason="device_lost", retry_after_s=1.0)
-_FEW_WORKERS = Rejected(reason="few_workers", retry_after_s=1.0)
+FEW_WORKERS = Rejected(reason="few_workers", retry_after_s=1.0)
 _log = logging.getLogger("perfkit.server")
 
 
@@ -77,7 +77,7 @@ class Deaths:
         """Why a readiness probe should be told no: a crash loop, or fewer workers than there have to be."""
         posts = self._posts.total()
         has_few = posts - len(self._vacant) < min(posts, self._least_workers)
-        return self.crash_loop() or (_FEW_WORKERS if has_few else None)
+        return self.crash_loop() or (FEW_WORKERS if has_few else None)
 
     def leaves_nobody(self, crew: str) -> bool:
         """Whether a crash loop has left a crew no model worker at all."""

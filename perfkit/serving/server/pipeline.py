@@ -27,10 +27,11 @@ from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
-from perfkit.serving.server.deaths import Deaths, give_up
+from perfkit.serving.server.deaths import FEW_WORKERS, Deaths, give_up
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.elsewhere import steps
-from perfkit.serving.server.elsewhere.outpost import Outpost, outposts
+from perfkit.serving.server.elsewhere.batches import RemoteStation
+from perfkit.serving.server.elsewhere.outpost import Outpost, model_outpost, outposts
 from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
@@ -41,7 +42,7 @@ from perfkit.serving.server.pool import Duty, Pool, Work
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
 from perfkit.serving.server.stages import describe, postprocess, preprocess
-from perfkit.serving.server.station import Bench
+from perfkit.serving.server.station import Bench, Station
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
 from perfkit.settings import LedgerSettings, ServerSettings, StageSettings
 
@@ -80,6 +81,7 @@ class Pipeline:
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
         self.deaths = Deaths(plant.clock, plant.on_lost, settings.min_workers)
         self._room = Room(settings.batch.max_size, plant.clock)
+        self._models: dict[str, Outpost] = {}  # by worker, when the workers' models are in other processes
         before = Duty(apply=self._preprocess, give_up=self._drop_unprepared)
         after = Duty(apply=self._postprocess, give_up=self._drop_unfinished)
         self._before = self._place("preprocess", settings.preprocess, before, self._preprocess_elsewhere)
@@ -116,8 +118,7 @@ class Pipeline:
 
     def processes(self) -> list[dict[str, Any]]:
         """Its child processes: what holds inside each, read back there."""
-        pools = [pool for pool in (self._before, self._after) if isinstance(pool, ProcessPool)]
-        return [outpost.stats() for pool in pools for outpost in pool.outposts]
+        return [outpost.stats() for group in self._outposts() for outpost in group]
 
     def batching(self) -> tuple[int, float]:
         """Largest batch and window in seconds as of now, of the queue that most requests share."""
@@ -144,7 +145,7 @@ class Pipeline:
 
     def unfit(self) -> Rejected | None:
         """Why it should not be sent requests: threads die in a loop, or too few workers are left."""
-        return self.deaths.unfit()
+        return self.deaths.unfit() or (FEW_WORKERS if any(map(self._is_short, self._outposts())) else None)
 
     def deaths_so_far(self) -> tuple[int, int]:
         """Threads that died, and posts of model workers that are vacant now."""
@@ -278,7 +279,21 @@ class Pipeline:
             intra_op_threads=settings.intra_op_threads,
             # A simulated device has nothing to warm, and its time is real time.
             warm_up_sizes=() if plant.device.is_simulated else tuple(sorted(sizes)),
+            opens=self._open_elsewhere if settings.concurrency.model == "processes" else Station,
         )
+
+    def _outposts(self) -> list[Sequence[Outpost]]:
+        """Its child processes' places, by what they do."""
+        pools = [pool.outposts for pool in (self._before, self._after) if isinstance(pool, ProcessPool)]
+        return [*pools, [self._models[name] for name in sorted(self._models)]]
+
+    def _is_short(self, group: Sequence[Outpost]) -> bool:
+        return sum(outpost.is_manned for outpost in group) < min(len(group), self.settings.min_workers)
+
+    def _open_elsewhere(self, name: str, bench: Bench) -> Station:
+        outpost = model_outpost(name, self.settings, bench.warm_up_sizes)
+        self._models[name] = outpost
+        return RemoteStation(bench, outpost)
 
     def _preprocess(self, job: Job) -> None:
         requests = self._plant.books.requests

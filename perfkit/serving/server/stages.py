@@ -73,7 +73,20 @@ def end_with(job: Job, error: BaseException, stage: str) -> None:
     if isinstance(error, InputRefused):
         job.end(EndState.REFUSED, "input_refused", describe(error))
     else:
-        fail(job, type(error).__name__, describe(error), stage)
+        fail(job, kind_of(error), describe(error), stage)
+
+
+class ModelRaised(Exception):
+    """What a model raised in another process: the type is known by its name only."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of the type of what a model raised, wherever it ran."""
+    return error.kind if isinstance(error, ModelRaised) else type(error).__name__
 
 
 def fail(job: Job, kind: str, text: str, stage: str) -> None:

@@ -7,7 +7,7 @@ is the crew's business.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfkit.records import EndState
@@ -27,6 +27,7 @@ from perfkit.serving.server.padding import Collate
 from perfkit.serving.server.pool import Pool
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import postprocess, preprocess
+from perfkit.serving.server.warmup import warm_up
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class Bench:
     preprocesses_inline: bool
     intra_op_threads: int
     warm_up_sizes: tuple[int, ...]
+    opens: Callable[[str, Bench], Station]  # a place for a worker; on the worker's own thread
 
 
 class Station:
@@ -68,14 +70,8 @@ class Station:
 
     def warm_up(self) -> None:
         """Call the model with its own example at the sizes that it will see; raises what the model raises."""
-        model = self._bench.model
-        example = model.example() if self._bench.warm_up_sizes else None
-        if example is None:
-            return
-        for size in sorted({min(size, self._bench.room.most_at_once) for size in self._bench.warm_up_sizes}):
-            items = [model.preprocess(example) for _ in range(size)]
-            outputs, _ = self._lane.run(model.predict, self._bench.collate(items))
-            model.postprocess(model.split(outputs, size)[0])
+        sizes = {min(size, self._bench.room.most_at_once) for size in self._bench.warm_up_sizes}
+        warm_up(self._bench.model, self._bench.collate, self._lane, sorted(sizes))
 
     def serve(self, taken: Taken) -> None:
         """Carry a batch through; each of its jobs has ended afterwards, or is in the postprocess pool.

@@ -57,7 +57,7 @@ class Worker:
             if station is None:
                 return
         else:  # a successor
-            station = Station(name, bench)
+            station = bench.opens(name, bench)
         try:
             self._take_and_serve(station)
         except BaseException:
@@ -104,7 +104,7 @@ def open_warm(name: str, bench: Bench, ready: Future[int]) -> Station | None:
     """A warm station for the calling thread; None when it cannot be had. `ready` tells the owner either way."""
     station = None
     try:
-        station = Station(name, bench)
+        station = bench.opens(name, bench)
         station.warm_up()
         effective_threads = station.effective_threads
     except BaseException as error:  # a model may even call sys.exit(); it reaches the owner through `ready`

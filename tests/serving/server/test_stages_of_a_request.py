@@ -29,7 +29,9 @@ from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.server.connection import Request
-from perfkit.serving.server.elsewhere.process import Stages
+from perfkit.serving.server.elsewhere.batch_work import Batches
+from perfkit.serving.server.elsewhere.batches import RemoteStation
+from perfkit.serving.server.elsewhere.stage_work import Stages
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
@@ -218,14 +220,19 @@ HELD = {"Thread": HeldThread}
 class VirtualOutpost:
     """A child process in virtual time: its own code, and ways to and fro that take what the script says."""
 
-    def __init__(self, name, script, model):
-        self._name, self._script = name, script
-        self._stages = Stages(model, stamps=True)
-        self._stages._now_ns = script.clock.now_ns
+    def __init__(self, name, script, work):
+        self._name, self._script, self._work = name, script, work
+        work._now_ns = script.clock.now_ns
+
+    def start(self):
+        pass
+
+    def await_child(self):
+        pass
 
     def ask(self, message):
         self._script.spend(f"to_{self._name}")
-        reply = self._stages.answer(message)
+        reply = self._work.answer(message)
         self._script.spend(f"from_{self._name}")
         return reply
 
@@ -256,6 +263,7 @@ CARRY = ServerSettings(model="noop", topology="carry", ledger=LedgerSettings(cap
 SETTINGS = {
     "pooled": POOLED,
     "apart": APART,
+    "all apart": fields.replace(APART, {"concurrency.model": "processes"}),
     "inline": INLINE,
     "carry": CARRY,
     "serial": fields.replace(INLINE, {"concurrency.model": "serial"}),
@@ -269,11 +277,11 @@ SETTINGS = {
 # before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread; and who is
 # handed from a coroutine to an executor waits for that.
 OWN_THREAD = ("thread_per_request", "elastic, own thread", "asyncio")
-POOLS = ("pooled", "apart")
+POOLS = ("pooled", "apart", "all apart")
 WAYS = {name: (f"to_{name}", f"from_{name}") for name in ("preprocess", "model", "postprocess")}
 STAYING = (*WAYS["preprocess"], *WAYS["model"], *WAYS["postprocess"])
 ABSENT = {kind: STAYING if kind in POOLS else ("queue_wait", "batch_wait", *STAYING) for kind in SETTINGS}
-ABSENT["apart"] = WAYS["model"]
+ABSENT |= {"apart": WAYS["model"], "all apart": ()}
 SHOWN_AS = {kind: {} if kind in POOLS or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS}
 
 
@@ -288,7 +296,8 @@ class Laboratory:
         monkeypatch.setattr("perfkit.serving.server.pipeline.Pool", Held)
         monkeypatch.setattr("perfkit.serving.server.pipeline.ProcessPool", Held.of_outposts)
         monkeypatch.setattr(
-            "perfkit.serving.server.pipeline.outposts", lambda name, *_: [VirtualOutpost(name, script, model)]
+            "perfkit.serving.server.pipeline.outposts",
+            lambda name, *_: [VirtualOutpost(name, script, Stages(model, stamps=True))],
         )
         monkeypatch.setattr("perfkit.serving.server.job.orjson", self)
         monkeypatch.setattr("perfkit.serving.server.crews.roster.threading", SimpleNamespace(**vars(threading) | HELD))
@@ -303,7 +312,12 @@ class Laboratory:
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = build(settings, plant)
         self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
-        self.station = Station("model-0", self.parts._bench(self.parts._by_lane[0].dispatcher))
+        bench = self.parts._bench(self.parts._by_lane[0].dispatcher)
+        if settings.concurrency.model == "processes":
+            batches = Batches(model, model.collate, device.open_lane("child", 1), stamps=True)
+            self.station = RemoteStation(bench, VirtualOutpost("model", script, batches))
+        else:
+            self.station = Station("model-0", bench)
         self.hands_over = settings.concurrency.model == "asyncio"
         self.service = SimpleNamespace(
             settings=settings,
@@ -449,10 +463,11 @@ def _passes(rows, check):
     return check(run).passed
 
 
-STAMPS = [name.upper() for name in columns.REQUEST_INSTANTS] + ["B_SEALED", "B_COLLATED", "B_WOKEN"]
+BATCH_STAMPS = ["B_SEALED", "B_MODEL_REACHED", "B_COLLATED", "B_WOKEN", "B_MODEL_RETURNED"]
+STAMPS = [name.upper() for name in columns.REQUEST_INSTANTS] + BATCH_STAMPS
 STAMPED = {
     "pooled": [name for name in STAMPS if not name.endswith(("_REACHED", "_RETURNED"))],
-    "apart": STAMPS,
+    "all apart": STAMPS,
 }
 
 

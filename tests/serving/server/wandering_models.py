@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+import threading
 import time
+import types
 
 from lab_models import act
 
@@ -62,3 +66,52 @@ class FailsInAChild(Wanderer):
 class DiesInAChild(Wanderer):
     def load_stages(self, seed):
         os._exit(3)
+
+
+class Counting:
+    """Adds up; tells process, load and batch. Payload 13 kills its process, "raise" raises, `{"hold": PATH}` waits."""
+
+    loads = 0
+
+    def load(self, device, seed):
+        Counting.loads += 1
+
+    def predict(self, inputs):
+        for item in inputs:
+            if item == 13:
+                os._exit(13)
+            if item == "raise":
+                raise ValueError("told to fail")
+            if item == "exit":
+                sys.exit(4)
+            if isinstance(item, dict) and "hold" in item:
+                open(item["hold"] + ".held", "w").close()
+                while not os.path.exists(item["hold"]):
+                    time.sleep(0.002)
+        return [{"pid": os.getpid(), "loads": Counting.loads, "batch": len(inputs), "echo": item} for item in inputs]
+
+
+class TellsThreads(Counting):
+    """Answers with the threads that a call of torch may use, where it runs."""
+
+    def load(self, device, seed):
+        import torch
+
+        self.torch = torch
+
+    def predict(self, inputs):
+        return [self.torch.get_num_threads() for _ in inputs]
+
+    def example(self):
+        return 1
+
+
+class TellsThreadsOfAStandIn(TellsThreads):
+    """The same with a library that is there at once, and has torch's habit of a limit for each thread."""
+
+    def load(self, device, seed):
+        limit = threading.local()
+        self.torch = sys.modules["torch"] = types.ModuleType("torch")
+        self.torch.set_num_threads = lambda number: setattr(limit, "number", number)
+        self.torch.get_num_threads = lambda: getattr(limit, "number", 64)
+        self.torch.inference_mode = contextlib.nullcontext

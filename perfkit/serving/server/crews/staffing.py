@@ -43,6 +43,7 @@ def _limits(elastic: ElasticSettings) -> ElasticLimits:
 
 _CREWS: dict[str, Callable[[ServerSettings, Bench], Crew]] = {
     "pool": _fixed,
+    "processes": _fixed,  # whose stations are in other processes
     "serial": _fixed,  # of one, which the settings see to
     "thread_per_request": _per_request,
     "elastic": _elastic,

@@ -16,9 +16,10 @@ import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from perfkit import children
+from perfkit import children, fields
 from perfkit.clock import NS_PER_S, process_cpu_ns_of
 from perfkit.errors import TargetFailed
+from perfkit.settings import ServerSettings
 
 _ENTRY = "perfkit.serving.server.elsewhere.process"
 
@@ -27,12 +28,26 @@ _ENTRY = "perfkit.serving.server.elsewhere.process"
 class ChildSpec:
     """What a child loads, and how it runs."""
 
-    model: str
-    device: str
-    seed: int
-    stamps: bool
+    settings: ServerSettings
     intra_op_threads: int
+    warm_up_sizes: tuple[int, ...] = ()  # of the batches that it will see; none = it runs no batches, only the stages
     cpus: tuple[int, ...] | None = None  # None = those of its parent
+
+
+def read_spec(text: str) -> ChildSpec:
+    """A spec from the JSON that a child is started with."""
+    values = json.loads(text)
+    return ChildSpec(
+        settings=fields.from_nested(ServerSettings, values["settings"]),
+        intra_op_threads=values["intra_op_threads"],
+        warm_up_sizes=tuple(values["warm_up_sizes"]),
+        cpus=None if values["cpus"] is None else tuple(values["cpus"]),
+    )
+
+
+def _write_spec(spec: ChildSpec) -> str:
+    values = {item.name: getattr(spec, item.name) for item in dataclasses.fields(spec)}
+    return json.dumps(values | {"settings": fields.to_nested(spec.settings)})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +79,7 @@ class Child:
 
     def __init__(self, spec: ChildSpec) -> None:
         ours, theirs = Pipe()
-        words = [json.dumps(dataclasses.asdict(spec)), str(theirs.fileno())]
+        words = [_write_spec(spec), str(theirs.fileno())]
         try:
             self._process = children.spawn(
                 [sys.executable, "-m", _ENTRY, *words],

@@ -9,10 +9,17 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-PREPROCESS, POSTPROCESS, TO_JSON = b"p", b"q", b"j"  # the last: postprocess, then write JSON
+from perfkit.serving.server.model import InputRefused
+from perfkit.serving.server.stages import describe
+
+PREPROCESS, POSTPROCESS = b"p", b"q"
+TO_JSON = b"j"  # postprocess, and write its answer as JSON
+PREDICT = b"b"  # a batch
 DONE, REFUSED, FAILED = b"d", b"r", b"f"
 
 _HEAD = struct.Struct("<c5q")
+_BATCH_HEAD = struct.Struct("<c14q")
+BATCH_HEAD_BYTES = _BATCH_HEAD.size
 
 
 class Reply(NamedTuple):
@@ -33,6 +40,48 @@ class Reply(NamedTuple):
     def to_bytes(self) -> bytes:
         """The reply as it travels."""
         return _HEAD.pack(*self[:6]) + self.body
+
+
+class BatchReply(NamedTuple):
+    """A child's answer to a batch: as `Reply`, with the instants of the batch in the ledger's order."""
+
+    verdict: bytes
+    thread_id: int
+    units: int
+    padded_units: int
+    cpu_ns: int
+    clamped_ns: int
+    reached_ns: int
+    collated_ns: int
+    h2d_started_ns: int
+    h2d_ended_ns: int
+    compute_started_ns: int
+    compute_ended_ns: int
+    d2h_started_ns: int
+    d2h_ended_ns: int
+    woken_ns: int
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        """The reply as it travels."""
+        return _BATCH_HEAD.pack(*self[:15]) + self.body
+
+
+def read_batch_reply(data: bytes) -> BatchReply:
+    """A reply to a batch as it came."""
+    return BatchReply(*_BATCH_HEAD.unpack_from(data), data[_BATCH_HEAD.size :])  # type: ignore[call-arg]
+
+
+def failure_of(error: BaseException) -> tuple[bytes, bytes]:
+    """What an error looks like on its way: the verdict and the body."""
+    verdict = REFUSED if isinstance(error, InputRefused) else FAILED
+    return verdict, f"{describe(error)}\0{type(error).__name__}".encode("utf-8", "replace")
+
+
+def read_failure(body: bytes) -> tuple[str, str]:
+    """The text of an error that has travelled, and its type's name."""
+    text, _, kind = body.decode("utf-8").partition("\0")
+    return text, kind
 
 
 def read_reply(data: bytes) -> Reply:

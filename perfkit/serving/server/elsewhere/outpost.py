@@ -22,15 +22,15 @@ _GRACE_S = 2.0  # for an idle child that was hung up on to leave by itself
 _log = logging.getLogger("perfkit.server")
 
 
+def model_outpost(name: str, settings: ServerSettings, warm_up_sizes: tuple[int, ...]) -> Outpost:
+    """An outpost whose child runs batches, on weights of its own."""
+    threads, sizes = settings.intra_op_threads, warm_up_sizes or (1,)
+    return Outpost(name, ChildSpec(settings=settings, intra_op_threads=threads, warm_up_sizes=sizes))
+
+
 def outposts(name: str, count: int, settings: ServerSettings) -> list[Outpost]:
-    """Stations of one pool at a setting; nothing is started yet."""
-    spec = ChildSpec(
-        model=settings.model,
-        device=settings.device,
-        seed=settings.seed,
-        stamps=settings.ledger.stamps,
-        intra_op_threads=1,  # as in a pool of threads: one call must not take all cores
-    )
+    """Outposts of one pool at a setting; nothing is started yet."""
+    spec = ChildSpec(settings=settings, intra_op_threads=1)  # as in a pool of threads: one call must not take all cores
     return [Outpost(f"{name}-{index}", spec) for index in range(count)]
 
 
@@ -89,6 +89,11 @@ class Outpost:
             latest.kill()
         if self._watcher.ident is not None:
             self._watcher.join()
+
+    @property
+    def is_manned(self) -> bool:
+        """Whether there is a child to ask."""
+        return self._child is not None
 
     def stats(self) -> dict[str, Any]:
         """Who mans it at present, what holds inside that process, and how many died before it."""

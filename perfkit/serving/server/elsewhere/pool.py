@@ -15,7 +15,7 @@ _log = logging.getLogger("perfkit.server")
 
 
 class ProcessPool(Generic[Work]):
-    """As `Pool`, but each thread has a outpost to ask, and waits for its child with the GIL released."""
+    """As `Pool`, but each thread has an outpost to ask, and waits for its child with the GIL released."""
 
     def __init__(
         self,

@@ -5,113 +5,66 @@ It has one thread, the main one: what the model does in it waits for no other th
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import json
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from perfkit import fields
-from perfkit.clock import REAL_CLOCK, thread_cpu_ns
 from perfkit.errors import PerfkitError
-from perfkit.serving.server.defaults import open_device, settings_for
-from perfkit.serving.server.elsewhere.child import ChildSpec
-from perfkit.serving.server.elsewhere.messages import DONE, FAILED, POSTPROCESS, PREPROCESS, REFUSED, TO_JSON, Reply
-from perfkit.serving.server.elsewhere.packing import pack, unpack
-from perfkit.serving.server.job import to_json
-from perfkit.serving.server.model import InputRefused, Model
+from perfkit.serving.devices.device import Device, DeviceLost
+from perfkit.serving.server.defaults import open_device
+from perfkit.serving.server.elsewhere.batch_work import Batches
+from perfkit.serving.server.elsewhere.child import ChildSpec, read_spec
+from perfkit.serving.server.elsewhere.stage_work import Stages
+from perfkit.serving.server.model import Model
+from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.stages import describe
+from perfkit.serving.server.warmup import warm_up
+
+_log = logging.getLogger("perfkit.server")
 
 
-@dataclasses.dataclass(slots=True)
-class Instants:
-    """When one call's parts were over, and the CPU time of the model's own code; 0 = did not happen."""
-
-    reached_ns: int = 0
-    ended_ns: int = 0
-    serialised_ns: int = 0
-    cpu_ns: int = 0
+Answer = Callable[[bytes], bytes]
+"""What a child does with a call."""
 
 
-class Stages:
-    """Preprocess and postprocess of a model, for calls that come as bytes."""
-
-    def __init__(self, model: Model, stamps: bool) -> None:
-        self._steps = {PREPROCESS: self._preprocess, POSTPROCESS: self._postprocess, TO_JSON: self._write_json}
-        self._model = model
-        self._thread_id = threading.get_native_id()
-        self._now_ns: Callable[[], int] = REAL_CLOCK.now_ns if stamps else _no_time
-        self._cpu_ns: Callable[[], int] = thread_cpu_ns if stamps else _no_time
-
-    def answer(self, message: bytes) -> bytes:
-        """One call's reply; whatever the model raises becomes one."""
-        instants = Instants()
-        try:
-            verdict, body = DONE, self._steps[message[:1]](message[1:], instants)
-        except BaseException as error:  # a model's sys.exit() must not end the child
-            verdict = REFUSED if isinstance(error, InputRefused) else FAILED
-            body = f"{describe(error)}\0{type(error).__name__}".encode("utf-8", "replace")
-        return Reply(
-            verdict=verdict,
-            reached_ns=instants.reached_ns,
-            ended_ns=instants.ended_ns,
-            serialised_ns=instants.serialised_ns,
-            cpu_ns=instants.cpu_ns,
-            thread_id=self._thread_id,
-            body=body,
-        ).to_bytes()
-
-    def _preprocess(self, data: bytes, instants: Instants) -> bytes:
-        return pack(self._timed(self._model.preprocess, unpack(data), instants))
-
-    def _postprocess(self, data: bytes, instants: Instants) -> bytes:
-        return pack(self._timed(self._model.postprocess, unpack(data), instants))
-
-    def _write_json(self, data: bytes, instants: Instants) -> bytes:
-        body = to_json(self._timed(self._model.postprocess, unpack(data), instants))
-        instants.serialised_ns = self._now_ns()
-        return body
-
-    def _timed(self, step: Callable[[Any], Any], value: Any, instants: Instants) -> Any:
-        instants.reached_ns, began_ns = self._now_ns(), self._cpu_ns()
-        try:
-            return step(value)
-        finally:
-            instants.cpu_ns = self._cpu_ns() - began_ns
-            instants.ended_ns = self._now_ns()
+def load(spec: ChildSpec) -> tuple[Answer, dict[str, Any]]:
+    """Get ready for the calls that the spec is about; what answers them, and what holds in this process."""
+    device, model = open_device(spec.settings), create_model(spec.settings.model)
+    answer = _load_model(spec, model, device) if spec.warm_up_sizes else _load_stages(spec, model, device)
+    return answer, {"effective_threads": device.effective_threads(), "cpus": sorted(os.sched_getaffinity(0))}
 
 
-def _no_time() -> int:
-    return 0
+def _load_model(spec: ChildSpec, model: Model, device: Device) -> Answer:
+    model.load(device, spec.settings.seed)
+    device.prepare(spec.intra_op_threads)
+    lane = device.open_lane(worker="child", intra_op_threads=spec.intra_op_threads)
+    collate = collate_of(model, spec.settings.batch)
+    warm_up(model, collate, lane, spec.warm_up_sizes)
+    return Batches(model, collate, lane, spec.settings.ledger.stamps).answer
 
 
-def load(spec: ChildSpec) -> tuple[Stages, dict[str, Any]]:
-    """The model with what its pre- and postprocess need (all of it, unless it can load less), and what holds here."""
-    settings = fields.replace(settings_for(spec.model, {}), {"device": spec.device, "seed": spec.seed})
-    device = open_device(settings)
-    model = create_model(spec.model)
+def _load_stages(spec: ChildSpec, model: Model, device: Device) -> Answer:
     if (load_stages := getattr(model, "load_stages", None)) is not None:
-        load_stages(spec.seed)
+        load_stages(spec.settings.seed)
     else:
-        model.load(device, spec.seed)
+        model.load(device, spec.settings.seed)
     device.prepare(spec.intra_op_threads)
     device.enter_worker(spec.intra_op_threads)
     if (example := model.example()) is not None:
         model.preprocess(example)  # the first call of anything is slow: nobody should wait for this one
-    facts = {"effective_threads": device.effective_threads(), "cpus": sorted(os.sched_getaffinity(0))}
-    return Stages(model, spec.stamps), facts
+    return Stages(model, spec.settings.ledger.stamps).answer
 
 
 def serve(spec: ChildSpec, pipe: Connection[Any, Any]) -> int:
     """Load, say so, and answer until the pipe ends; returns the exit code."""
     try:
-        stages, facts = load(spec)
+        answer, facts = load(spec)
     except BaseException as error:
         reason = describe(error) if isinstance(error, PerfkitError) else f"{type(error).__name__}: {describe(error)}"
         pipe.send_bytes(json.dumps({"error": reason}).encode())
@@ -124,17 +77,21 @@ def serve(spec: ChildSpec, pipe: Connection[Any, Any]) -> int:
             message = pipe.recv_bytes()
         except (EOFError, OSError):
             return 0
-        pipe.send_bytes(stages.answer(message))
+        try:
+            reply = answer(message)
+        except DeviceLost as error:  # only a new process helps
+            _log.error("%s", describe(error))
+            return DeviceLost.exit_code
+        pipe.send_bytes(reply)
 
 
 def main(spec_text: str, pipe_number: str) -> int:
     """Run from a spec in JSON and the number of an open socket."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    values = json.loads(spec_text)
-    cpus = values.pop("cpus")
-    if cpus:
-        os.sched_setaffinity(0, cpus)
-    return serve(ChildSpec(**values, cpus=tuple(cpus) if cpus else None), Connection(int(pipe_number)))
+    spec = read_spec(spec_text)
+    if spec.cpus:
+        os.sched_setaffinity(0, spec.cpus)
+    return serve(spec, Connection(int(pipe_number)))
 
 
 if __name__ == "__main__":

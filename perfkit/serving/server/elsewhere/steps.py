@@ -19,6 +19,7 @@ from perfkit.serving.server.elsewhere.messages import (
     REFUSED,
     TO_JSON,
     Reply,
+    read_failure,
     read_reply,
 )
 from perfkit.serving.server.elsewhere.outpost import Outpost
@@ -101,7 +102,7 @@ def _ask(outpost: Outpost, job: Job, message: bytes) -> Reply | None:
 
 
 def _end(job: Job, reply: Reply, stage: str) -> None:
-    text, _, kind = reply.body.decode("utf-8").partition("\0")
+    text, kind = read_failure(reply.body)
     if reply.verdict == REFUSED:
         job.end(EndState.REFUSED, "input_refused", text)
     else:
