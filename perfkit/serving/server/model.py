@@ -38,7 +38,11 @@ class Collated:
 
 
 class Model(Protocol):
-    """A served model. Payloads are JSON values; items and outputs are the model's own."""
+    """A served model. Payloads are JSON values; items and outputs are the model's own.
+
+    An attribute `signature` may say how payloads and answers look as tensors (signature.py), and `payloads` may
+    name a file of request bodies for the load generator.
+    """
 
     def load(self, device: Device, seed: int) -> None:
         """Read weights and move them to the device; runs once, before any worker starts."""

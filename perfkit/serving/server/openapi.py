@@ -48,6 +48,18 @@ _PREDICTION_HEADERS: list[Schema] = [
         "schema": {"type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,9})?$"},
     },
     {
+        "name": "Perfkit-Batch",
+        "in": "header",
+        "description": "off: a batch of its own",
+        "schema": {"enum": ["on", "off"]},
+    },
+    {
+        "name": "Perfkit-Lane",
+        "in": "header",
+        "description": "one of the lanes in the settings; without lanes it means nothing",
+        "schema": {"type": "string"},
+    },
+    {
         "name": "Perfkit-Id",
         "in": "header",
         "description": "a number under which the ledger keeps the request; anything else counts as none",

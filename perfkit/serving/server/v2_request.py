@@ -34,7 +34,16 @@ _JSON_TYPES = (b"application/json", OCTETS)
 _LENGTH_HEADER = b"inference-header-content-length"
 _MAX_DIGITS = 18  # of a number that fits 64 bits
 _MAX_ID_CHARACTERS = 256
-_UNSERVED = ("shared_memory_region", "classification")
+_SEQUENCES = "requests are served one by one; leave it out"
+_UNSERVED = {  # with what to do instead: an option that is dropped without a word would be a lie
+    "shared_memory_region": "send data",
+    "classification": "take the whole output",
+    "timeout": "use the header Perfkit-Deadline",
+    "priority": "use the header Perfkit-Lane",
+    "sequence_id": _SEQUENCES,
+    "sequence_start": _SEQUENCES,
+    "sequence_end": _SEQUENCES,
+}
 _SHAPE = '{"inputs": [{"name", "shape", "datatype", "data"}]}'
 
 
@@ -107,9 +116,8 @@ def _parameters(holder: dict[str, Any], whose: str) -> dict[str, Any]:
     found = holder["parameters"]
     if not isinstance(found, dict) or not all(isinstance(value, (str, int, float)) for value in found.values()):
         raise _malformed(f"the parameters of {whose} must be an object of strings, numbers and booleans")
-    for name in _UNSERVED:
-        if name in found:
-            raise _malformed(f"the parameter {name} of {whose} is not served here; send data, take whole outputs")
+    for name in _UNSERVED.keys() & found.keys():
+        raise _malformed(f"the parameter {name} of {whose} is not served here; {_UNSERVED[name]}")
     return found
 
 

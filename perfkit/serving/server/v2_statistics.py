@@ -31,10 +31,12 @@ _NS_PER_MS = 1_000_000
 _MS_PER_S = 1_000
 GROUPS = {
     "queue": ("preprocess_wait", "queue_wait", "batch_wait", "postprocess_wait"),
-    "compute_input": ("preprocess", "collate", "copy_wait", "h2d"),
+    "compute_input": ("to_preprocess", "preprocess", "from_preprocess", "to_model", "collate", "copy_wait", "h2d"),
     "compute_infer": ("compute_wait", "compute"),
-    "compute_output": ("d2h", "wake_lag", "postprocess", "serialize"),
-}
+    "compute_output": (
+        "d2h", "wake_lag", "from_model", "to_postprocess", "postprocess", "serialize", "from_postprocess",
+    ),
+}  # fmt: skip
 """Which stages the extension's four figures hold; parse and reply are in none, only in a request's total."""
 _GROUP_OF = {stage: group for group, stages in GROUPS.items() for stage in stages}
 

@@ -8,6 +8,7 @@ import struct
 
 import pytest
 
+from perfkit import fields
 from perfkit.serving.server.cold import ColdFront
 from perfkit.settings import HttpSettings
 
@@ -230,17 +231,21 @@ def test_a_tensor_that_is_not_what_it_declares_is_refused(wire, change, message)
         ({"inputs": [], "id": "x" * 257}, "id must be a string of at most 256 characters"),
         ({"parameters": []}, "the parameters of the request must be an object of strings, numbers and booleans"),
         ({"parameters": {"a": []}}, "the parameters of the request must be an object of strings, numbers and booleans"),
+        (
+            {"parameters": {"timeout": 1000}},
+            "the parameter timeout of the request is not served here; use the header Perfkit-Deadline",
+        ),
         ({"parameters": {"binary_data_output": 1}}, "the parameter binary_data_output must be true or false"),
         ({"outputs": "sum"}, f"outputs must be a list of objects; send {SHAPE}"),
         ({"outputs": [{"name": "x"}]}, "unknown output 'x'; the model has sum, label"),
         ({"outputs": [{"name": "sum"}, {"name": "sum"}]}, "the output 'sum' comes twice; send each once"),
         (
             {"outputs": [{"name": "sum", "parameters": {"classification": 3}}]},
-            "the parameter classification of output 'sum' is not served here; send data, take whole outputs",
+            "the parameter classification of output 'sum' is not served here; take the whole output",
         ),
         (
             {"inputs": [names("a"), numbers([1, 2], parameters={"shared_memory_region": "r"})]},
-            "the parameter shared_memory_region of input 'numbers' is not served here; send data, take whole outputs",
+            "the parameter shared_memory_region of input 'numbers' is not served here; send data",
         ),
     ],
 )
@@ -360,6 +365,30 @@ def test_while_the_model_loads_probes_are_answered_and_requests_are_told_when_to
     assert found == paths
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     assert answer.json == {"error": "the service takes no requests at present"}
+
+
+PLACES = [
+    {"preprocess.placement": "threads", "postprocess.placement": "threads", "batch.max_size": 4},
+    {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    {"topology": "carry"},
+    {"lanes": {"offline": {}}},
+    {"replicas": 2},
+]
+
+
+@pytest.mark.parametrize("change", PLACES, ids=str)
+def test_tensors_go_the_same_way_wherever_the_stages_run(pair_server, dial, change):
+    before = {name: fields.get(pair_server.settings, name) for name in change}
+    pair_server.configure(change)
+    wire = dial(pair_server)
+    asked = {"inputs": [numbers([1, 2], [3, 4]), names("a", "ü")]}
+    plain = infer(wire, asked).json
+    assert [output["data"] for output in plain["outputs"]] == [[3, 7], ["a!", "ü!"]]
+    assert refused(wire, {"inputs": [numbers([-1, 0]), names("a")]}) == (422, "no negative numbers")
+    wire.get(PATH + "/stats")
+    stats = wire.answer().json["model_stats"][0]["inference_stats"]
+    assert stats["success"]["count"] == stats["queue"]["count"] > 0
+    pair_server.configure(before)
 
 
 def test_a_model_without_a_description_takes_and_gives_json_documents(lab, dial):

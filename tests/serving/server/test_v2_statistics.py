@@ -13,6 +13,17 @@ from perfkit.serving.server.v2_statistics import GROUPS, Statistics
 from perfkit.settings import LedgerSettings, ServerSettings
 
 NOTHING = {"count": 0, "ns": 0}
+OFFSETS_NS = {
+    "batch_sealed": 0,
+    "collated": 1,
+    "h2d_started": 3,
+    "h2d_ended": 6,
+    "compute_started": 10,
+    "compute_ended": 15,
+    "d2h_started": 21,
+    "d2h_ended": 28,
+    "woken": 36,
+}
 
 
 class Records:
@@ -24,14 +35,12 @@ class Records:
         self.service = SimpleNamespace(settings=ServerSettings(model="noop"))
 
     def batch(self, number, size, *, start_ns, failed=False):
-        """A call of the model that was sealed at `start_ns`, and whose stages then take 1, 2, 3, … ns."""
+        """A call of the model that was sealed at `start_ns` and came as far as OFFSETS_NS says."""
         cells, row = self.books.batches.cells, self.books.batches.open()
         cells[row + c.B_BATCH_ID], cells[row + c.B_SIZE] = number, size
-        at = start_ns
-        for step, column in enumerate(range(c.B_SEALED, c.B_WOKEN + 1)):
-            at += step
-            if not failed or column == c.B_SEALED:
-                cells[row + column] = at
+        for name, offset_ns in OFFSETS_NS.items():
+            if not failed or name == "batch_sealed":
+                cells[row + 1 + c.BATCH_COLUMNS.index(f"{name}_ns")] = start_ns + offset_ns
         self.books.batches.close(row)
 
     def request(self, batch, *, accepted_ns, sealed_ns, end_state=EndState.OK):
@@ -73,7 +82,7 @@ def test_nothing_served_is_all_zero():
 
 def test_the_groups_hold_the_stages_of_each_request_and_of_each_batch():
     records = Records()
-    records.batch(1, 2, start_ns=1000)  # collated +1, h2d +3 and +6, compute +10 and +15, d2h +21 and +28, woken +36
+    records.batch(1, 2, start_ns=1000)
     for _ in range(2):
         records.request(1, accepted_ns=900, sealed_ns=1000)
     model = records.told()
