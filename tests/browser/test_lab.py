@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from perfkit.measuring.experiment import open_run
+from perfkit.measuring.scanning.grid import open_scan_results
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -215,6 +216,51 @@ def test_the_panel_shows_what_is_archived_and_says_when_the_server_dies(lab, ope
     assert "the service ended with exit code -9" in error.text_content()
     assert start.is_enabled()
     assert (visited.outside, serious(visited.errors)) == ([], [])
+
+
+def test_a_contest_draws_what_is_archived_and_keeps_the_curves_of_before(lab, open_notebook):
+    notebook = nbformat.read(NOTEBOOKS / "02_threads_queues_lanes.ipynb", as_version=4)
+    shows_contest = next(at for at, cell in enumerate(notebook.cells) if cell.source.endswith("\nthreads"))
+    notebook.cells = notebook.cells[: shows_contest + 1]
+    small = "seconds = 1.0\nrounds = 1\nusers = [1, 4]"
+    next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())).source = small
+    nbformat.write(notebook, lab.root / "contest.ipynb")
+    known = set(lab.root.glob("perfkit-runs/scan-*"))
+    visited, _ = open_notebook("contest.ipynb")
+    run_all(visited)
+    measure = visited.page.locator(".perfkit-contest button", has_text="Measure")
+    measure.click()
+    first = wait_for(lambda: curves(visited))
+    scan = open_scan_results(*(set(lab.root.glob("perfkit-runs/scan-*")) - known))
+    assert first == {side: rates(scan, side) for side in ("a thread per request", "a pool of 2")}
+    assert {point["settings"]["intra_op_threads"] for point in scan.points} == {1}
+
+    wait_for(measure.is_enabled)
+    nudge(visited, "intra_op_threads", 1)
+    measure.click()
+    second = wait_for(lambda: found if (found := curves(visited)) != first else None)
+    assert set(second) == {*first, "a thread per request: before", "a pool of 2: before"}
+    assert (visited.outside, serious(visited.errors)) == ([], [])
+
+
+CURVES = """
+  () => {
+    const plot = document.querySelector('.perfkit-contest .js-plotly-plot');
+    const lines = (plot?.data ?? []).filter(({ mode, yaxis, x }) => mode === 'lines' && yaxis === 'y' && x[0] !== null);
+    return Object.fromEntries(lines.map(({ name, y }) => [name, [...y]]));
+  }
+"""
+
+
+def curves(visited):
+    """Name -> throughput of every line in the contest's upper panel; empty before there is a chart."""
+    return visited.page.evaluate(CURVES)
+
+
+def rates(scan, side):
+    """The throughput of a side's points that are joined to a line."""
+    points = [point for point in scan.points if point["varied"]["side"] == side]
+    return [point["throughput_rps"]["value"] if point["grade"] in ("sound", "short") else None for point in points]
 
 
 def throughput(visited):
