@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,6 +34,10 @@ class Finished:
 
     def put(self, jobs: Any) -> None:
         self.jobs.extend(jobs)
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> Any:
+        """There is no loop to call back: it never rings."""
+        return SimpleNamespace(cancel=lambda: None)
 
 
 @pytest.fixture

@@ -225,3 +225,38 @@ def test_nothing_is_lost_or_taken_twice_when_many_threads_put_take_and_cancel(
     assert sorted(seen) == sorted(id(job) for job in jobs)
     assert max(len(taken.jobs) for _, taken in crew.taken) <= 4
     assert (crew.dispatcher.admitted, crew.dispatcher.queued) == (0, 0)
+
+
+@pytest.mark.parametrize("has_deadlines", [False, True])
+@pytest.mark.parametrize("max_delay_ns", [0, 300_000])
+def test_nobody_is_left_at_the_door_when_many_threads_bring_more_than_fits(
+    finished, new_job, max_delay_ns, has_deadlines, eventually
+):
+    """Without closing: whoever makes room lets the next ones in, also when what made room had expired."""
+    crew = Crew(
+        finished, REAL_CLOCK, max_size=4, max_delay_ns=max_delay_ns, depth=3, policy="block", block_ns=60 * SECOND
+    )
+    for index in range(4):
+        crew.hire(f"w{index}")
+    jobs = []
+
+    def produce(seed):
+        chance = random.Random(seed)
+        for _ in range(200):
+            is_short = has_deadlines and chance.random() < 0.3
+            job = new_job(deadline_ns=REAL_CLOCK.now_ns() + 20_000 if is_short else 0)
+            jobs.append(job)
+            if crew.dispatcher.admit([job]) is None:
+                crew.dispatcher.put(job)
+
+    producers = [threading.Thread(target=produce, args=(seed,)) for seed in range(6)]
+    for producer in producers:
+        producer.start()
+    for producer in producers:
+        producer.join()
+    eventually(lambda: sum(len(taken.jobs) for _, taken in crew.taken) + len(finished.jobs) == len(jobs))
+    crew.dismiss()
+    seen = [id(job) for _, taken in crew.taken for job in taken.jobs] + [id(job) for job in finished.jobs]
+    assert sorted(seen) == sorted(id(job) for job in jobs)
+    assert all(job.end_state is EndState.EXPIRED for job in finished.jobs)
+    assert (crew.dispatcher.admitted, crew.scheduler.parked) == (0, 0)

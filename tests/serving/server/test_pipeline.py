@@ -78,6 +78,31 @@ def test_closing_finishes_what_was_submitted_and_ends_every_thread(pipeline_of, 
     assert (pipeline.admitted, pipeline.queued, our_threads()) == (0, 0, [])
 
 
+LANED = {
+    "lanes.own.workers": 2,
+    "lanes.low.priority": 7,
+    "queue.policy": "block",
+    "queue.depth": 2,
+    "queue.block_s": 60.0,
+}
+
+
+@pytest.mark.parametrize("changes", [{}, PLACES, {"batch.max_size": 4, "batch.max_delay_s": 60.0}])
+def test_closing_finishes_what_waits_in_any_lane_and_at_any_door(pipeline_of, finished, changes):
+    pipeline, books = pipeline_of(Doubling(), **LANED, **changes)
+    pipeline.start()
+    jobs = []
+    for number in range(60):
+        job = Job(number, receiver=None, row=books.requests.open(), deadline_ns=0)
+        job.lane = number % 3
+        assert pipeline.enter([job]) is None
+        jobs.append(job)
+    pipeline.close()
+    assert [(job.end_state, job.output) for job in jobs] == [(EndState.OK, b"%d" % (2 * n)) for n in range(60)]
+    assert sorted(map(id, finished.jobs)) == sorted(map(id, jobs))
+    assert (pipeline.admitted, pipeline.queued, our_threads()) == (0, 0, [])
+
+
 def test_threads_are_named_after_what_they_do(pipeline_of):
     pipeline, _ = pipeline_of(Doubling(), workers=2, **PLACES)
     pipeline.start()
