@@ -116,6 +116,7 @@ def record_together(
     with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
         round_ = run_round(service, plan, collectors, Path(folder), watch)
         moved = _moved(settings, service.settings)
+        capped = _capped(settings, service.stats())
         loads = [load_to_nested(stream.load) for stream in plan.streams]
         found = []
         for place, one in enumerate((round_, *round_.beside)):
@@ -124,7 +125,7 @@ def record_together(
                 simulated=service.is_simulated,
                 title=settings.model if settings else "service",
                 settings=fields.to_nested(settings) if settings else {},
-                notes=one.notes + moved,
+                notes=one.notes + moved + capped,
                 further={"settings_moved": bool(moved), "beside": loads[:place] + loads[place + 1 :]},
             )
             found.append(_contents(service, one, manifest))
@@ -146,6 +147,14 @@ def _moved(before: ServerSettings | None, after: ServerSettings | None) -> list[
         return []
     texts = [f"{name} {fields.get(before, name)} to {value}" for name, value in changes.items()]
     return [f"settings were changed while this run went on, its figures mix them: {', '.join(texts)}"]
+
+
+def _capped(settings: ServerSettings | None, stats: Mapping[str, Any] | None) -> list[str]:
+    """A note when the device's memory did not hold batches of the size that was set."""
+    if settings is None or stats is None or stats["batch_cap"] >= settings.batch.max_size:
+        return []
+    cap, most = stats["batch_cap"], settings.batch.max_size
+    return [f"at its end a batch held at most {cap} requests, not {most}: the device's memory has no room for more"]
 
 
 def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:

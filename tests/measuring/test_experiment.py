@@ -267,3 +267,12 @@ def test_requests_that_were_sent_again_are_one_row_each_and_pass_every_self_test
     alone = requests[requests["scheduled_ns"].isna()]
     assert (alone["end_state"] == "rejected").sum() == report["retries"]["errors"]["http_503"] > 0
     assert set(alone["request_id"]) <= set(own["request_id"])
+
+
+def test_batches_that_the_devices_memory_cut_down_are_said_to_be(planted_models, payloads, tmp_path):
+    with launch(model=f"{planted_models}:Hungry", batch={"max_size": 8, "max_delay_s": 0.01}) as service:
+        run = measure(service, ClosedLoop(concurrency=8, payloads=payloads), 0.3, tmp_path)
+        assert service.stats()["batch_cap"] == 2
+    assert run.point["errors"] == {}
+    note = "at its end a batch held at most 2 requests, not 8: the device's memory has no room for more"
+    assert note in run.stored.manifest.notes

@@ -388,3 +388,4 @@ def test_a_server_in_a_crash_loop_says_so_and_lives_on(serve, dial, eventually):
         assert 0 < int(headers["retry-after"]) <= 90
     assert wire.ask("/health/live")[0] == 200
     assert server.stats()["is_ready"] is False
+    assert b"perfkit_thread_deaths_total 5.0" in wire.ask("/metrics")[2]

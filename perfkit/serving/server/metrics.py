@@ -51,6 +51,9 @@ class _ServiceCollector(Collector):
         yield slow
         starts = stats["crew"]["started"]
         yield CounterMetricFamily("perfkit_worker_starts", "Model worker threads started, at this setting.", starts)
+        yield CounterMetricFamily(
+            "perfkit_thread_deaths", "Threads that died, at this setting.", stats["deaths"]["count"]
+        )
         yield CounterMetricFamily("perfkit_http_errors", "Requests that never became whole.", stats["http_errors"])
 
     def _gauges(self, stats: dict[str, Any]) -> Iterator[Metric]:
@@ -61,7 +64,10 @@ class _ServiceCollector(Collector):
             "perfkit_queue_depth": ("Requests that wait for a model worker.", stats["queued"]),
             "perfkit_workers": ("Model worker threads.", stats["crew"]["current"]),
             "perfkit_workers_peak": ("Most model worker threads at once, at this setting.", stats["crew"]["peak"]),
+            "perfkit_workers_vacant": ("Model workers that died and are not replaced yet.", stats["deaths"]["vacant"]),
             "perfkit_batch_max_size": ("Most requests in one call of the model.", settings.batch.max_size),
+            "perfkit_batch_cap": ("As many of them as the device's memory holds.", stats["batch_cap"]),
+            "perfkit_server_starts": ("Starts of the server by its supervisor.", stats["process"]["starts"]),
             "perfkit_ready": ("1 when requests are taken.", int(stats["is_ready"])),
             "perfkit_simulated": ("1 when the device is simulated.", int(stats["simulated"])),
         }

@@ -143,6 +143,11 @@ class Pipeline:
             self.close()
             raise TargetFailed(f"{who} cannot start: {type(error).__name__}: {describe(error)}") from error
 
+    @property
+    def batch_cap(self) -> int:
+        """How many requests one call of the model may take at present."""
+        return self._room.most_at_once
+
     def unfit(self) -> Rejected | None:
         """Why it should not be sent requests: threads die in a loop, or too few workers are left."""
         return self.deaths.unfit() or (FEW_WORKERS if any(map(self._is_short, self._outposts())) else None)

@@ -83,6 +83,11 @@ class Replicas:
         """The child processes of all replicas."""
         return [process for pipeline in self._pipelines for process in pipeline.processes()]
 
+    @property
+    def batch_cap(self) -> int:
+        """How many requests one call of the model may take at present, in the replica with the least room."""
+        return min(pipeline.batch_cap for pipeline in self._pipelines)
+
     def unfit(self) -> Rejected | None:
         """Why it should not be sent requests: what any replica says."""
         return next(filter(None, (pipeline.unfit() for pipeline in self._pipelines)), None)

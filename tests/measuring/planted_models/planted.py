@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
+from perfkit.serving.devices.device import OutOfDeviceMemory
+
 print("imported", flush=True)
 
 
@@ -77,3 +79,12 @@ class LosesDevice:
         except FileNotFoundError:
             return inputs
         os._exit(70)
+
+
+class Hungry:
+    """Its device has room for two at once."""
+
+    def predict(self, inputs):
+        if len(inputs) > 2:
+            raise OutOfDeviceMemory(f"no room for {len(inputs)}")
+        return inputs
