@@ -87,6 +87,11 @@ class Dispatcher:
         return self._scheduler.admitted
 
     @property
+    def resting(self) -> int:
+        """Workers that have nothing to do."""
+        return len(self._parked) + (self._leader is not None)
+
+    @property
     def batching(self) -> tuple[int, int]:
         """Largest batch and window in nanoseconds, as of now."""
         return self._scheduler.max_size, self._scheduler.max_delay_ns

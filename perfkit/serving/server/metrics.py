@@ -73,6 +73,7 @@ class _ServiceCollector(Collector):
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value)
+        yield _worker_states(stats)
         lanes = GaugeMetricFamily("perfkit_lane_queue_depth", "Requests of a lane that wait.", labels=["lane"])
         for name, counts in (stats["lanes"] or {}).items():
             lanes.add_metric([name], counts["queued"])
@@ -89,6 +90,16 @@ class _ServiceCollector(Collector):
         family = HistogramMetricFamily("perfkit_batch_size", "Requests in one call of the model.")
         family.add_metric([], _cumulated(SIZE_BOUNDS, [*sizes.buckets(), 0.0]), sizes.requests)
         return family
+
+
+def _worker_states(stats: dict[str, Any]) -> Metric:
+    """Readings of threads that work on meanwhile: a busy one may have come to rest between the two."""
+    crew, vacant = stats["crew"], stats["deaths"]["vacant"]
+    counts = {"resting": crew["resting"], "busy": max(0, crew["current"] - crew["resting"]), "vacant": vacant}
+    family = GaugeMetricFamily("perfkit_worker_states", "Model worker threads by what they do.", labels=["state"])
+    for state, count in counts.items():
+        family.add_metric([state], count)
+    return family
 
 
 def _gate(gate: dict[str, Any]) -> Iterator[Metric]:

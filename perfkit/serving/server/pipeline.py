@@ -161,6 +161,10 @@ class Pipeline:
         first, *others = (section.crew.headcount() for section in self._sections)
         return sum(others, first)
 
+    def resting(self) -> int:
+        """Model workers that have nothing to do."""
+        return sum(section.dispatcher.resting for section in self._sections)
+
     def enter(self, jobs: Sequence[Job]) -> Rejected | None:
         """The jobs of one request come in, all or none. None = they are on their way, at the door, or have been run.
 

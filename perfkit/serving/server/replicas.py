@@ -74,6 +74,10 @@ class Replicas:
                 started.callback(pipeline.close)
             started.pop_all()
 
+    def resting(self) -> int:
+        """Model workers of all replicas that have nothing to do."""
+        return sum(pipeline.resting() for pipeline in self._pipelines)
+
     def headcount(self) -> Headcount:
         """Model worker threads of all replicas."""
         first, *others = (pipeline.headcount() for pipeline in self._pipelines)

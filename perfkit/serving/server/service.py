@@ -210,6 +210,7 @@ class Service:
             "crew": {
                 "model": self.settings.concurrency.model,
                 **dataclasses.asdict(self.pipeline.headcount()),
+                "resting": self.pipeline.resting(),
                 "replica_loads": self.pipeline.loads(),
             },
             "counters": {"accepted": self.accepted, **ended},

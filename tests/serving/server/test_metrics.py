@@ -68,6 +68,8 @@ def test_a_guard_that_is_there_tells_where_it_stands(busy, dial):
 
 
 def test_the_dashboard_asks_only_for_what_the_server_tells(busy, dial):
+    everything = {"lanes.online.priority": 0, "breaker.enabled": True, "limits.policy": "fixed"}
+    busy.configure(everything)
     known = {name for name, *_ in scraped(dial(busy))} | {"perfkit_rejects_total"}
     panels = json.loads(data_path("grafana", "perfkit.json").read_text())["panels"]
     asked = {
@@ -76,6 +78,23 @@ def test_the_dashboard_asks_only_for_what_the_server_tells(busy, dial):
         for target in panel["targets"]
         for name in re.findall(r"\b(?:perfkit|process)_\w+", target["expr"])
     }
-    assert len(panels) == 8
+    assert len(panels) == 10
     assert asked - known == set()
     assert all(panel["fieldConfig"]["defaults"]["unit"] for panel in panels)
+
+
+def test_workers_are_told_by_what_they_do(busy, dial, tmp_path):
+    gate = tmp_path / "one"
+    busy.configure({"workers": 3})
+    wire = dial(busy)
+    wire.post({"input": {"gate": str(gate)}})
+    other = dial(busy)
+    while (states := told_states(other)) != {"busy": 1, "resting": 2, "vacant": 0}:
+        assert sum(states.values()) == 3
+    gate.touch()
+    assert wire.answer().status == 200
+
+
+def told_states(wire):
+    """State -> workers."""
+    return {key[1]: value for key, value in scraped(wire).items() if key[0] == "perfkit_worker_states"}
