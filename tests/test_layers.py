@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "perfkit"
-FOUNDATION = ("units", "clock", "errors", "records", "fields", "settings", "resources", "children")
+FOUNDATION = ("units", "clock", "errors", "records", "fields", "settings", "settings_file", "resources", "children")
 WINGS = ("serving", "measuring", "explaining", "showing")
 INSTRUMENTS = (
     "load",

@@ -25,9 +25,8 @@ from perfkit.settings import (
     QueueSettings,
     ServerSettings,
     StageSettings,
-    read_toml,
-    to_toml,
 )
+from perfkit.settings_file import read_toml, to_toml
 
 STAGES = st.builds(StageSettings, placement=st.sampled_from(["inline", "threads"]), threads=st.integers(1, 256))
 SETTINGS = st.builds(
