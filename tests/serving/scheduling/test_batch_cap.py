@@ -32,11 +32,11 @@ def calls_until_it_fits(cap, fits, now_ns):
 
 
 @given(most=st.integers(1, 1024), fits=st.integers(1, 1024))
-def test_the_cap_converges_within_ten_failed_calls_and_wastes_less_than_half(most, fits):
+def test_the_cap_converges_within_ten_failed_calls_and_wastes_at_most_half(most, fits):
     cap = BatchCap(most)
     assert calls_until_it_fits(cap, fits, 0) - 1 <= 10
     assert 1 <= cap.limit <= most
-    assert cap.limit > min(fits, most) // 2 or cap.limit == 1
+    assert 2 * cap.limit >= min(fits, most)  # exactly half where one more than fits was halved: 87 to 43 where 86 fit
 
 
 @given(most=st.integers(1, 64), deeds=st.lists(st.tuples(st.booleans(), st.integers(1, 64), st.integers(0, 20))))
