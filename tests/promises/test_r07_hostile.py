@@ -15,16 +15,21 @@ import selectors
 import socket
 import struct
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mutator import AMBIGUOUS, CONTROL_SEEDS, SEEDS, hostile
+from promise_models import Tensors
 
+from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.plain import read_document, read_id, read_inputs
+from perfkit.serving.server.v2_request import read_infer
+from perfkit.settings import ServerSettings
 
 TARGET = "0 crashes, 0 undeclared 5xx, 0 hangs over twice the time-out"
 DECLARED = {100, 200, 400, 403, 404, 405, 408, 413, 415, 422, 429, 431, 503, 504}
@@ -229,3 +234,30 @@ def test_whatever_a_body_holds_it_is_read_or_refused_in_words(body, headers):
         document = read_document(request)
         assert 1 <= len(read_inputs(document, 10)) <= 10
         assert isinstance(read_id(document), bytes)
+
+
+TENSORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["numbers", "texts", "scores"]) | JSON,
+        "datatype": st.sampled_from(["FP32", "BYTES"]) | JSON,
+        "shape": st.lists(st.integers(-1, 3), max_size=3) | JSON,
+        "data": st.lists(st.floats(-1, 1) | st.text(max_size=3), max_size=4) | JSON,
+        "parameters": st.fixed_dictionaries({}, optional={"binary_data_size": st.integers(-1, 40) | JSON}) | JSON,
+    },
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {"inputs": st.lists(TENSORS, max_size=3) | JSON},
+    optional={"outputs": st.lists(TENSORS, max_size=2) | JSON, "id": st.text(max_size=3) | JSON, "parameters": JSON},
+)
+LENGTHS = st.integers(-1, 400).map(lambda length: b"%d" % length) | st.binary(max_size=8)
+
+
+@given(DOCUMENTS, st.binary(max_size=40), st.none() | LENGTHS)
+def test_whatever_a_request_in_tensors_holds_it_is_read_or_refused_in_words(document, tail, length):
+    head = json.dumps(document).encode("utf-8", "surrogatepass")
+    headers = {b"inference-header-content-length": b"%d" % len(head) if length is None else length}
+    request = Request(None, b"POST", b"/v2/models/x/infer", headers, head + tail, 0, True)
+    service = SimpleNamespace(model=complete(Tensors()), settings=ServerSettings(model=MODEL))
+    with contextlib.suppress(MalformedRequest):
+        assert read_infer(service, request).payloads != []
