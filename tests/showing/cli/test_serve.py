@@ -69,8 +69,8 @@ def test_every_setting_says_its_unit_range_default_and_whether_it_changes_live(p
     page = perfkit("serve", "--model", "noop", "--set", "workers=3", "--show-settings").out.splitlines()
     above = {line: page[number - 1] for number, line in enumerate(page)}
     assert above["workers = 3"] == (
-        "# model workers (concurrency.model = pool, asyncio or processes) · a whole number from 1 to 1024 · default 1 · "
-        "changes live"
+        "# model workers (concurrency.model = pool, asyncio or processes) · a whole number from 1 to 1024 · "
+        "default 1 · changes live"
     )
     assert "(seconds) · default none · changes live" in above["# deadline_s is not set"]
     assert above["seed = 0"].endswith("default 0 · needs a restart")
