@@ -134,7 +134,7 @@ class QueueSettings(Checked):
         "reject",
         "of a full queue: reject; block = wait outside for room; caller_runs = the event loop runs it and "
         "accepts nothing meanwhile; drop_oldest = it takes the oldest one's place; discard = rejected as "
-        "discarded; shed = also rejected at once when its deadline would pass in the queue",
+        "discarded; shed = also rejected as soon as its answer would miss the deadline",
         choices=QUEUE_POLICIES,
     )
     block_s: float = field(1.0, "longest wait outside a full queue (policy = block)", low=0.001, high=600.0)

@@ -1,4 +1,4 @@
-"""R3 and R4 in virtual time: are deadlines exact, and is nothing kept for clients that leave, whatever happens when?
+"""R3, R4 and R5 in virtual time: are deadlines exact, is nothing kept for clients that leave, is no work done in vain?
 
 The server's own path from a whole request to its answer runs on one thread: pipeline, scheduler, gate, station, ledger
 and books are real. Only the model is scripted, and time passes when the script says so. Every figure is exact.
@@ -240,6 +240,30 @@ def test_the_count_finds_a_server_that_looks_at_deadlines_only_in_the_queue(monk
     """The control: deadlines that pass after a request was taken from the queue go unnoticed."""
     monkeypatch.setattr(Job, "is_over", lambda job, clock: False)
     assert live(1_000).model.seen_expired > 0
+
+
+GOODPUT = "goodput at least 90 % of the peak"
+
+
+def goodput(policy, overload, requests=2_000):
+    """The share of what one worker can do that was answered in time, when so many times that came."""
+    server = VirtualServer({"queue.policy": policy, "queue.depth": 20, "batch.max_size": 1})
+    chance, at_ns = random.Random(requests), server.clock.now_ns()
+    one_ns, began_ns = PREPROCESS_NS + COLLATE_NS + PREDICT_NS, at_ns
+    for _ in range(requests):
+        at_ns += round(chance.expovariate(overload / one_ns))
+        server.expect(at_ns, "0.1")
+    server.run()
+    return server.service.ended[EndState.OK] * one_ns / (server.clock.now_ns() - began_ns)
+
+
+@pytest.mark.parametrize("overload", [3, 10])
+def test_shedding_what_would_come_too_late_keeps_the_goodput_in_overload(told, overload):
+    """Simulated. The control: without it a worker serves what is about to expire, and almost all of it in vain."""
+    shed, reject = goodput("shed", overload), goodput("reject", overload)
+    told("R5", GOODPUT, place="virtual time (simulated)", overload=overload, shed_ratio=shed, reject_ratio=reject)
+    assert shed >= 0.9
+    assert reject < 0.5
 
 
 class Crowd(RuleBasedStateMachine):

@@ -23,6 +23,7 @@ from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import CallerRuns, Rejected
+from perfkit.serving.scheduling.pace import Pace
 from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
@@ -280,6 +281,7 @@ class Pipeline:
             batches=plant.books.batches,
             batch_ids=plant.books.batch_ids,
             room=self._room,
+            pace=Pace() if settings.queue.policy == "shed" else None,
             collate=collate_of(plant.model, settings.batch),
             checks_outputs=settings.check_outputs,
             deaths=self.deaths,

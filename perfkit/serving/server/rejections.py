@@ -10,7 +10,7 @@ REJECTIONS = {
     "blocked": "the queue stayed full for as long as a request may wait outside it (setting queue.block_s)",
     "dropped": "a newer request took this one's place in the full queue (setting queue.policy = drop_oldest)",
     "discarded": "the queue is full and what does not fit is thrown away (setting queue.policy = discard)",
-    "shed": "the deadline would pass in the queue (setting queue.policy = shed); send less, or allow more time",
+    "shed": "the deadline would pass before the answer (setting queue.policy = shed); send less, or allow more time",
     "rate_limited": "requests come faster than the agreed rate (setting limits.bucket_rps); "
     "come back after the time that Retry-After gives",
     "concurrency_limit": "as many requests are in hand as may be (settings limits.*); "

@@ -16,6 +16,7 @@ from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger
+from perfkit.serving.scheduling.pace import Pace
 from perfkit.serving.server.batch_run import BatchIds, BatchRunner
 from perfkit.serving.server.deaths import Deaths, give_up
 from perfkit.serving.server.dispatcher import Dispatcher, Taken
@@ -25,6 +26,7 @@ from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.padding import Collate
 from perfkit.serving.server.pool import Pool
+from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.stages import postprocess, preprocess
 from perfkit.serving.server.warmup import warm_up
@@ -51,6 +53,7 @@ class Bench:
     intra_op_threads: int
     warm_up_sizes: tuple[int, ...]
     opens: Callable[[str, Bench], Station]  # a place for a worker; on the worker's own thread
+    pace: Pace | None = None  # how long a batch takes, where what would come too late is shed
 
 
 class Station:
@@ -90,8 +93,11 @@ class Station:
     def _carry(self, taken: Taken) -> None:
         bench = self._bench
         cpu = CpuLap(bench.requests.cpu_ns)
-        jobs = self._join(taken, cpu)
+        pace = bench.pace
+        jobs = self._join(taken.jobs if pace is None else self._hopeful(taken.jobs, pace), taken, cpu)
         answered = self._runner.run(jobs, taken, cpu) if jobs else []
+        if pace is not None and answered:
+            pace.took(bench.requests.clock.now_ns() - taken.taken_ns)
         ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
         if ended_early:
             bench.outbox.put(ended_early)
@@ -104,11 +110,28 @@ class Station:
         """Give the lane back, on the thread that opened it."""
         self._lane.close()
 
-    def _join(self, taken: Taken, cpu: CpuLap) -> list[Job]:
+    def _hopeful(self, jobs: Sequence[Job], pace: Pace) -> list[Job]:
+        """The jobs whose answer can come before their deadline; the others are shed, and cost no work.
+
+        What leaves a long queue has just so much of its deadline left that it did not expire there. Without
+        this a worker in overload would serve almost nothing else, all of it in vain.
+        """
+        ends_ns = self._bench.requests.clock.now_ns() + pace.expected_ns
+        hopeful = []
+        for job in jobs:
+            if 0 < job.deadline_ns <= ends_ns:
+                job.end(EndState.REJECTED, "shed", REJECTIONS["shed"])
+            else:
+                hopeful.append(job)
+        if not hopeful:
+            pace.dropped_all()
+        return hopeful
+
+    def _join(self, jobs: Sequence[Job], taken: Taken, cpu: CpuLap) -> list[Job]:
         """The jobs that join the batch, each stamped with when it did; those that ended in preprocess are left out."""
         bench = self._bench
         joined: list[Job] = []
-        for job in taken.jobs:
+        for job in jobs:
             if bench.preprocesses_inline:
                 if not preprocess(bench.model, bench.requests, job, cpu):
                     continue

@@ -140,3 +140,17 @@ def test_a_deadline_that_passes_in_the_queue_ends_the_job_there_and_then(finishe
     assert life.pipeline.expire(queued) is True
     assert (queued.end_state, life.pipeline.admitted) == (EndState.EXPIRED, 0)
     assert life.pipeline.expire(queued) is False, "it is not there any more"
+
+
+def test_what_would_come_too_late_at_the_pace_that_was_seen_is_shed_before_its_first_stage(finished):
+    life = Life({"queue.policy": "shed"}, "predict", "deadline", finished)
+    books, clock, model = life.books, life.books.requests.clock, life.model
+    life.jobs = [Job(UNWANTED, receiver=None, row=books.requests.open(), deadline_ns=0)]  # 100 ns in predict
+    for payload, patience_ns in (("hopeless", 200), ("hopeful", 201)):
+        row = books.requests.open()
+        life.jobs.append(Job(payload, receiver=None, row=row, deadline_ns=clock.now_ns() + patience_ns))
+    life.live()
+    _, hopeless, hopeful = life.jobs
+    assert (hopeless.end_state, hopeless.code, life.path("hopeless")) == (EndState.REJECTED, "shed", [])
+    assert (hopeful.end_state, life.path("hopeful")) == (EndState.OK, list(STAGES))
+    assert len(model.seen) == 8
