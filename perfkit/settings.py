@@ -16,7 +16,9 @@ from perfkit.fields import Checked, field, named, nested
 
 PLACEMENTS = ("inline", "threads", "processes")
 TOPOLOGIES = ("staged", "carry")
+PINNING_POLICIES = ("none", "workers")
 CONCURRENCY_MODELS = ("pool", "serial", "thread_per_request", "elastic", "asyncio", "processes")
+COMING_AND_GOING = ("thread_per_request", "elastic")  # models without a fixed number of threads
 ONE_AT_A_TIME = ("serial", "thread_per_request")  # models whose thread carries one request through every stage
 LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
@@ -67,6 +69,18 @@ class ElasticSettings(Checked):
         Checked.__post_init__(self)
         if self.max < self.core:
             raise ConfigError(f"elastic.max is {self.max} with elastic.core = {self.core}; give core or more")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PinningSettings(Checked):
+    """Which cores the threads run on."""
+
+    policy: str = field(
+        "none",
+        "none = where the system puts them; workers = each model worker on intra_op_threads cores of its own, physical "
+        "cores first, and everything else on the cores that are left",
+        choices=PINNING_POLICIES,
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +302,7 @@ class ServerSettings(Checked):
     check_outputs: bool = field(False, "a request whose output holds a NaN fails, its batch mates do not")
     concurrency: ConcurrencySettings = nested(ConcurrencySettings)
     elastic: ElasticSettings = nested(ElasticSettings)
+    pinning: PinningSettings = nested(PinningSettings)
     preprocess: StageSettings = nested(StageSettings)
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)
@@ -348,6 +363,11 @@ def _check_concurrency(settings: ServerSettings) -> None:
         raise ConfigError(
             f"batch.max_size is {settings.batch.max_size} {where}; its threads serve one request at a time "
             "(set batch.max_size = 1, or use pool or elastic to batch)"
+        )
+    if settings.pinning.policy == "workers" and model in COMING_AND_GOING:
+        raise ConfigError(
+            f"pinning.policy is workers {where}, whose threads come and go; "
+            "set pinning.policy = none, or use pool, serial, asyncio or processes"
         )
     stages = {"preprocess": settings.preprocess, "postprocess": settings.postprocess}
     inline = ("preprocess",) if model == "elastic" else tuple(stages) if model in ONE_AT_A_TIME else ()

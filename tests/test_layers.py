@@ -11,7 +11,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "perfkit"
-FOUNDATION = ("units", "clock", "errors", "records", "fields", "settings", "settings_file", "resources", "children")
+FOUNDATION = (
+    "units",
+    "clock",
+    "errors",
+    "records",
+    "fields",
+    "settings",
+    "settings_file",
+    "resources",
+    "children",
+    "quota",
+)
 WINGS = ("serving", "measuring", "explaining", "showing")
 INSTRUMENTS = (
     "load",

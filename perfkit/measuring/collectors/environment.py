@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from perfkit import __version__
-from perfkit.measuring.collectors.cgroups import find_groups, read_memory_limit, read_quota_cores
+from perfkit.measuring.collectors.cgroups import read_memory_limit
 from perfkit.measuring.collectors.proc import read_text
+from perfkit.quota import count_usable_cores, find_groups, read_quota_cores
 
 PACKAGES = (
     "torch",
@@ -98,11 +99,6 @@ def read_environment(root: Path = Path("/")) -> Environment:
 def fingerprint() -> dict[str, Any]:
     """The environment as a run's manifest carries it."""
     return asdict(read_environment())
-
-
-def count_usable_cores(affinity_cores: int, quota_cores: float | None) -> int:
-    """Whole cores that threads of this process can be on at once: affinity and quota, and at least one."""
-    return max(1, affinity_cores if quota_cores is None else min(affinity_cores, int(quota_cores)))
 
 
 def is_gil_enabled() -> bool:

@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock, process_cpu_ns
-from perfkit.measuring.collectors.cgroups import find_groups
 from perfkit.measuring.collectors.proc import parse_stat, read_text
 from perfkit.measuring.collectors.series import Reading, SeriesWriter
 from perfkit.measuring.collectors.system import read_cores, read_host, read_process
 from perfkit.measuring.collectors.threads import read_threads
+from perfkit.quota import find_groups
 
 READY = b"ready\n"
 _ROOT = Path("/")

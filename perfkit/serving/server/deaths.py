@@ -89,6 +89,10 @@ class Deaths:
         """A crew has one more post for a model worker."""
         self._posts[crew] += 1
 
+    def posts(self) -> list[str]:
+        """The names of all posts of model workers, in the order of their crews and numbers."""
+        return [f"{crew}-{number}" for crew, count in self._posts.items() for number in range(count)]
+
     def left_ns(self, starts_ns: int) -> int:
         """The time until an instant; 0 when it has passed."""
         return max(0, starts_ns - self._clock.now_ns())

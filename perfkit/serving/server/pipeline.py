@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
+import threading
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,6 +40,7 @@ from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.padding import collate_of
+from perfkit.serving.server.pins import Cores, Pins, cpus_of, decide, move_to
 from perfkit.serving.server.pool import Duty, Pool, Work
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
@@ -68,6 +70,7 @@ class Plant:
     outbox: LoopExit
     books: Books
     clock: Clock = REAL_CLOCK
+    cores: Cores = dataclasses.field(default_factory=Cores)
     on_lost: Callable[[str], None] = _log.critical  # the device is lost, and why
 
 
@@ -82,6 +85,8 @@ class Pipeline:
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
         self.deaths = Deaths(plant.clock, plant.on_lost, settings.min_workers)
         self._room = Room(settings.batch.max_size, plant.clock)
+        self._replica = replica or 0
+        self._pins = Pins(plant.cores, None, ())
         self._models: dict[str, Outpost] = {}  # by worker, when the workers' models are in other processes
         before = Duty(apply=self._preprocess, give_up=self._drop_unprepared)
         after = Duty(apply=self._postprocess, give_up=self._drop_unfinished)
@@ -117,6 +122,17 @@ class Pipeline:
         }
         return {name: {"queued": queued, "admitted": admitted} for name, (queued, admitted) in counts.items()}
 
+    @property
+    def background(self) -> tuple[int, ...] | None:
+        """The cores of everything but the workers; None = as they are."""
+        return self._pins.background
+
+    def worker_cpus(self) -> list[list[int] | None]:
+        """Where each worker's model may run by the kernel's own word, in the order of their names."""
+        pids = {name: outpost.hello.pid for name, outpost in self._models.items() if outpost.hello is not None}
+        threads = {thread.name: thread.native_id for thread in threading.enumerate()}
+        return [cpus_of(pids.get(name, threads.get(name))) for name in self.deaths.posts()]
+
     def processes(self) -> list[dict[str, Any]]:
         """Its child processes: what holds inside each, read back there."""
         return [outpost.stats() for group in self._outposts() for outpost in group]
@@ -128,6 +144,10 @@ class Pipeline:
 
     def start(self) -> None:
         """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
+        self._pins = decide(self.settings, self._plant.cores, self.deaths.posts(), self._replica)
+        move_to(self._pins.background)  # what this thread starts inherits it
+        for outpost in (outpost for group in self._outposts() for outpost in group):
+            outpost.place_on(self._pins.background)
         pools = [pool for pool in (self._before, self._after) if pool is not None]
         for pool in pools:
             pool.start()
@@ -290,7 +310,7 @@ class Pipeline:
             intra_op_threads=settings.intra_op_threads,
             # A simulated device has nothing to warm, and its time is real time.
             warm_up_sizes=() if plant.device.is_simulated else tuple(sorted(sizes)),
-            opens=self._open_elsewhere if settings.concurrency.model == "processes" else Station,
+            opens=self._open_elsewhere if settings.concurrency.model == "processes" else self._open_here,
         )
 
     def _outposts(self) -> list[Sequence[Outpost]]:
@@ -301,8 +321,13 @@ class Pipeline:
     def _is_short(self, group: Sequence[Outpost]) -> bool:
         return sum(outpost.is_manned for outpost in group) < min(len(group), self.settings.min_workers)
 
+    def _open_here(self, name: str, bench: Bench) -> Station:
+        move_to(self._pins.worker(name))  # before the first call: a library's threads inherit it
+        return Station(name, bench)
+
     def _open_elsewhere(self, name: str, bench: Bench) -> Station:
         outpost = model_outpost(name, self.settings, bench.warm_up_sizes)
+        outpost.place_on(self._pins.worker(name))
         self._models[name] = outpost
         return RemoteStation(bench, outpost)
 

@@ -83,6 +83,15 @@ class Replicas:
         first, *others = (pipeline.headcount() for pipeline in self._pipelines)
         return sum(others, first)
 
+    @property
+    def background(self) -> tuple[int, ...] | None:
+        """The cores of everything but the workers; None = as they are."""
+        return self._pipelines[0].background
+
+    def worker_cpus(self) -> list[list[int] | None]:
+        """Where each worker of every replica may run."""
+        return [cpus for pipeline in self._pipelines for cpus in pipeline.worker_cpus()]
+
     def processes(self) -> list[dict[str, Any]]:
         """The child processes of all replicas."""
         return [process for pipeline in self._pipelines for process in pipeline.processes()]

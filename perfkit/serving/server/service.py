@@ -33,6 +33,7 @@ from perfkit.serving.server.elsewhere.child import children_cpu_ns
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
+from perfkit.serving.server.pins import cpus_of, move_to
 from perfkit.serving.server.pipeline import Books, Plant
 from perfkit.serving.server.replicas import build
 from perfkit.serving.server.slow_requests import SlowRequestLog
@@ -94,6 +95,7 @@ class Service:
     async def start(self) -> None:
         """Warm the workers up and take requests; raises TargetFailed."""
         await asyncio.to_thread(self.pipeline.start)
+        move_to(self.pipeline.background)
         _log_cautions(self.settings)
         self.is_ready = True
 
@@ -140,6 +142,7 @@ class Service:
             successor = build(settings, self._plant)
             await asyncio.to_thread(successor.start)
             predecessor, self.pipeline, self.settings = self.pipeline, successor, settings
+            move_to(successor.background)
             self.on_change(settings)
             if self.front is not None:
                 self.front.limits = settings.http
@@ -192,7 +195,12 @@ class Service:
             "simulated": self.device.is_simulated,
             "model": self.settings.model,
             "payloads": getattr(self.model, "payloads", None),
-            "device": {"name": self.device.name, "effective_threads": list(self.pipeline.effective_threads)},
+            "device": {
+                "name": self.device.name,
+                "effective_threads": list(self.pipeline.effective_threads),
+                "effective_cpus": self.pipeline.worker_cpus(),
+            },
+            "cores": {"usable": self._plant.cores.usable, "background": cpus_of(threading.get_native_id())},
             "processes": self.pipeline.processes(),
             "is_ready": self.unready() is None,
             "process": {"pid": os.getpid(), "starts": self.starts, "load_s": self.load_s},

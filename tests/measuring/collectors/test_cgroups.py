@@ -2,8 +2,9 @@
 
 import pytest
 
-from perfkit.measuring.collectors.cgroups import find_groups, read_memory_limit, read_quota_cores, read_throttling
+from perfkit.measuring.collectors.cgroups import read_memory_limit, read_throttling
 from perfkit.measuring.collectors.proc import Throttling
+from perfkit.quota import find_groups, read_quota_cores
 
 
 def test_the_tightest_quota_of_any_ancestor_binds_in_version_2(plant):

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from perfkit import __version__
-from perfkit.measuring.collectors.environment import count_usable_cores, fingerprint, is_gil_enabled, read_environment
+from perfkit.measuring.collectors.environment import fingerprint, is_gil_enabled, read_environment
+from perfkit.quota import count_usable_cores
 
 PLANTED = {
     "etc/machine-id": "3d1219c7c4c5404aaa1f6d2a48adfda4\n",

@@ -52,6 +52,10 @@ class Outpost:
         self._is_closing = False
         self._watcher = threading.Thread(target=self._watch, name=f"{name}-watch", daemon=True)
 
+    def place_on(self, cpus: tuple[int, ...] | None) -> None:
+        """Say before the start on which cores its children run; None = on those of this process's spawning thread."""
+        self._spec = dataclasses.replace(self._spec, cpus=cpus)
+
     def start(self) -> None:
         """Start the first child; `ready` tells how it went."""
         self._watcher.start()
