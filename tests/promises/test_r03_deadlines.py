@@ -82,7 +82,8 @@ def serve_over_sockets(serve, witness, requests, changes):
 SETTINGS = {
     "inline": {},
     "pools": {"preprocess.placement": "threads", "postprocess.placement": "threads"},
-    "processes": {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    "stages in processes": {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    "model in processes": {"concurrency.model": "processes"},
     "asyncio": {"concurrency.model": "asyncio"},
     "elastic": {"concurrency.model": "elastic", "elastic.core": 1, "elastic.max": 1},
     "replicas": {"replicas": 2},

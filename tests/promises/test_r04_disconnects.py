@@ -114,7 +114,8 @@ BATCHES = {"batch.max_size": 8}
 SETTINGS = {
     "inline": BATCHES,
     "pools": BATCHES | {"preprocess.placement": "threads", "postprocess.placement": "threads"},
-    "processes": BATCHES | {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    "stages in processes": BATCHES | {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    "model in processes": BATCHES | {"concurrency.model": "processes"},
     "asyncio": BATCHES | {"concurrency.model": "asyncio", "workers": 2},
     "elastic": BATCHES | {"concurrency.model": "elastic"},
     "replicas": BATCHES | {"replicas": 2},

@@ -11,6 +11,8 @@ import types
 
 from lab_models import act
 
+from perfkit.serving.server.model import Collated
+
 
 class Wanderer:
     """Tells in which process each step of a request ran; `{"hold": PATH}` waits in preprocess for PATH."""
@@ -115,3 +117,11 @@ class TellsThreadsOfAStandIn(TellsThreads):
         self.torch.set_num_threads = lambda number: setattr(limit, "number", number)
         self.torch.get_num_threads = lambda: getattr(limit, "number", 64)
         self.torch.inference_mode = contextlib.nullcontext
+
+
+class CollatesSlowly(Counting):
+    """Takes as long to collate as its items say: `{"collate_s": SECONDS}`."""
+
+    def collate(self, items):
+        time.sleep(sum(item["collate_s"] for item in items if isinstance(item, dict)))
+        return Collated(inputs=items, size=len(items), units=len(items), padded_units=len(items))

@@ -8,7 +8,15 @@ from typing import Any
 from perfkit.clock import REAL_CLOCK, thread_cpu_ns
 from perfkit.serving.devices.device import DeviceLost, OutOfDeviceMemory
 from perfkit.serving.devices.lane import Lane
-from perfkit.serving.server.elsewhere.messages import BATCH_HEAD_BYTES, DONE, BatchReply, failure_of, read_batch_reply
+from perfkit.serving.server.elsewhere.messages import (
+    BATCH_HEAD_BYTES,
+    DONE,
+    LATE,
+    BatchReply,
+    failure_of,
+    read_batch_call,
+    read_batch_reply,
+)
 from perfkit.serving.server.elsewhere.packing import pack, unpack
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.padding import Collate
@@ -31,7 +39,8 @@ class Batches:
         """One batch's reply; whatever the model raises becomes one. Raises DeviceLost."""
         reply = _NEVER._replace(thread_id=self._thread_id)
         try:
-            reply = self._run(unpack(message[1:]), reply)
+            deadline_ns, items = read_batch_call(message)
+            reply = self._run(unpack(items), deadline_ns, reply)
         except DeviceLost:
             raise
         except BaseException as error:  # a model's sys.exit() must not end the child
@@ -44,11 +53,13 @@ class Batches:
             self._lane.release_cache()
         return (reply if self._stamps else self._unstamped(reply)).to_bytes()
 
-    def _run(self, items: list[Any], reply: BatchReply) -> BatchReply:
+    def _run(self, items: list[Any], deadline_ns: int, reply: BatchReply) -> BatchReply:
         now_ns, model = self._now_ns, self._model
         reached_ns, began_ns = now_ns(), thread_cpu_ns()
         collated = self._collate(items)
         collated_ns = now_ns()
+        if deadline_ns and collated_ns >= deadline_ns:
+            return reply._replace(verdict=LATE, reached_ns=reached_ns, collated_ns=collated_ns)
         outputs, instants = self._lane.run(model.predict, collated)
         woken_ns, cpu_ns = now_ns(), thread_cpu_ns() - began_ns
         split = list(model.split(outputs, len(items)))

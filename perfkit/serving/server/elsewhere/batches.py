@@ -19,9 +19,10 @@ from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.elsewhere.child import ChildDied
 from perfkit.serving.server.elsewhere.messages import (
     DONE,
-    PREDICT,
+    LATE,
     REFUSED,
     BatchReply,
+    batch_call,
     read_batch_reply,
     read_failure,
 )
@@ -41,13 +42,24 @@ class RemoteRunner(BatchRunner):
         self._outpost = outpost
 
     def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> tuple[Sequence[Job], Sequence[Any]]:
-        reply = read_batch_reply(self._outpost.ask(PREDICT + pack([job.item for job in jobs])))
-        self._stamp(row, reply)
+        reply = self._ask(jobs, row)
+        while reply.verdict == LATE:
+            jobs = self._wanted(jobs)
+            self._batches.cells[row + c.B_SIZE] = len(jobs)
+            if not jobs:
+                return [], []
+            reply = self._ask(jobs, row)
         if reply.verdict != DONE:
             raise _error_of(reply)
         outputs = unpack(reply.body)
         self._batches.cells[row + c.B_MODEL_RETURNED] = self._batches.now_ns()
         return jobs, outputs
+
+    def _ask(self, jobs: Sequence[Job], row: int) -> BatchReply:
+        nearest_ns = min((job.deadline_ns for job in jobs if job.deadline_ns), default=0)
+        reply = read_batch_reply(self._outpost.ask(batch_call(nearest_ns, pack([job.item for job in jobs]))))
+        self._stamp(row, reply)
+        return reply
 
     def _stamp(self, row: int, reply: BatchReply) -> None:
         cells = self._batches.cells

@@ -14,9 +14,11 @@ from perfkit.serving.server.stages import describe
 
 PREPROCESS, POSTPROCESS = b"p", b"q"
 TO_JSON = b"j"  # postprocess, and write its answer as JSON
-PREDICT = b"b"  # a batch
+PREDICT = b"b"  # a batch: its nearest deadline, then its items
 DONE, REFUSED, FAILED = b"d", b"r", b"f"
+LATE = b"l"  # the nearest deadline passed before the batch was in the model, so nothing was computed
 
+_DEADLINE = struct.Struct("<q")
 _HEAD = struct.Struct("<c5q")
 _BATCH_HEAD = struct.Struct("<c14q")
 BATCH_HEAD_BYTES = _BATCH_HEAD.size
@@ -65,6 +67,18 @@ class BatchReply(NamedTuple):
     def to_bytes(self) -> bytes:
         """The reply as it travels."""
         return _BATCH_HEAD.pack(*self[:15]) + self.body
+
+
+def batch_call(deadline_ns: int, items: bytes) -> bytes:
+    """The call for a batch of packed items of which the first expires then; 0 = none does."""
+    return PREDICT + _DEADLINE.pack(deadline_ns) + items
+
+
+def read_batch_call(data: bytes) -> tuple[int, bytes]:
+    """The nearest deadline and the packed items of a call as it came."""
+    at = len(PREDICT)
+    (deadline_ns,) = _DEADLINE.unpack_from(data, at)
+    return deadline_ns, data[at + _DEADLINE.size :]
 
 
 def read_batch_reply(data: bytes) -> BatchReply:

@@ -163,3 +163,17 @@ def test_changing_between_threads_and_processes_under_load_loses_nothing(apart, 
 def test_a_simulated_model_has_no_processes():
     with pytest.raises(ConfigError, match=r"concurrency\.model is processes with a simulated model"):
         fields.replace(ServerSettings(model="simulated:s002-textcls"), {"concurrency.model": "processes"})
+
+
+def test_a_deadline_that_passes_on_the_way_keeps_the_request_from_the_model_there_and_its_mate_is_served(
+    models_on_path, dial, eventually
+):
+    batching = {"max_size": 2, "max_delay_s": 30.0}
+    with launch(model="wandering_models:CollatesSlowly", concurrency=PROCESSES, batch=batching) as service:
+        late, mate = dial(service), dial(service)
+        late.post({"input": {"collate_s": 1.0}}, "Perfkit-Deadline: 0.6")
+        eventually(lambda: service.stats()["queued"] == 1)
+        mate.post({"input": "mate"})
+        assert mate.answer().json["output"]["batch"] == 1, "the model saw only one"
+        assert late.answer().code == (504, "deadline")
+        assert service.stats()["ledger"]["open_batches"] == 0
