@@ -24,6 +24,7 @@ from perfkit.serving.server.service import Service
 _GRACE_S = 0.25  # for what threads that have not met the lost device yet still finish
 _FLUSH_S = 2.0  # for clients to take the last answers
 _MOST_WAITING = 4096  # connections that are still taken up; a flood must not keep the service from ending
+_GRACE_S = 0.1  # who is about to send a request is told to go, where a closed connection would only be an error
 _TURNS = 3  # of the event loop: read, handle and answer what the kernel already holds
 
 
@@ -44,7 +45,9 @@ async def depart(service: Service, front: Front, server: asyncio.Server, listene
         )
         logging.shutdown()
         os._exit(1)  # worker threads still hold requests; nothing but the end of the process ends them
-    await _catch_up()  # the outbox delivers the last answers; who has sent a request meanwhile is told to go
+    await _catch_up()  # the outbox delivers the last answers
+    if front.connections:
+        await asyncio.sleep(_GRACE_S)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(front.close_idle(), _FLUSH_S)
     if service.loss:
