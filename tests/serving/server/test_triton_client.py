@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from perfkit.measuring.service import launch
+from sample_models.jpeg import example_jpeg
 
 http = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed (pip install .[dev])")
 from tritonclient.utils import InferenceServerException  # noqa: E402
 
-HEAVY = ("mlp", "minilm", "simulated:s002-textcls")
+HEAVY = ("mlp", "minilm", "resnet", "simulated:s002-textcls")
 MODELS = [
     "noop",
     "lab_models:Pair",
@@ -23,6 +24,7 @@ INPUTS = {
     "noop": {"numbers": np.full((3, 64), 0.5, dtype=np.float32)},
     "mlp": {"numbers": np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 64)},
     "minilm": {"text": np.array([["How are you?"], ["Grüße"]], dtype=object)},
+    "resnet": {"image": np.array([[example_jpeg()]], dtype=object)},  # in base64, for JSON holds no bytes
     "simulated:s002-textcls": {"text": np.array([["a"]], dtype=object)},
     "lab_models:Pair": {
         "numbers": np.array([[1, 2], [3, 4]], dtype=np.int32),

@@ -9,6 +9,7 @@ import struct
 import pytest
 
 from perfkit import fields
+from perfkit.measuring.service import launch
 from perfkit.serving.server.cold import ColdFront
 from perfkit.settings import HttpSettings
 
@@ -18,8 +19,6 @@ PATH = "/v2/models/lab_models:Pair"
 @pytest.fixture(scope="module")
 def pair_server(models_on_path):
     """A server whose model adds and names, in two tensors each way; shared by the tests of this module."""
-    from perfkit.measuring.service import launch
-
     with launch(model="lab_models:Pair", ledger={"capacity": 4096}) as service:
         yield service
 
