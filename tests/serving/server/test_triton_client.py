@@ -13,13 +13,8 @@ from sample_models.jpeg import example_jpeg
 http = pytest.importorskip("tritonclient.http", reason="tritonclient[http] is not installed (pip install .[dev])")
 from tritonclient.utils import InferenceServerException  # noqa: E402
 
-HEAVY = ("mlp", "minilm", "resnet", "simulated:s002-textcls")
-MODELS = [
-    "noop",
-    "lab_models:Pair",
-    "lab_models:OnlyPredict",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in HEAVY),
-]
+LONGER = ("mlp", "minilm", "resnet", "simulated:s002-textcls", "lab_models:OnlyPredict")
+MODELS = ["noop", "lab_models:Pair", *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)]
 INPUTS = {
     "noop": {"numbers": np.full((3, 64), 0.5, dtype=np.float32)},
     "mlp": {"numbers": np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 64)},
