@@ -27,6 +27,8 @@ from perfkit.measuring.load.samples import read_samples
 
 TARGET = "0 accepted lost, exit code 0 within 25 s"
 SETTINGS = (
+    {"preprocess.placement": "processes", "postprocess.placement": "processes"},
+    {"concurrency.model": "processes", "workers": 2, "batch.max_size": 4},
     {},
     {"batch.max_size": 8, "batch.max_delay_s": 0.005},
     {"workers": 2, "preprocess.placement": "threads", "postprocess.placement": "threads"},
