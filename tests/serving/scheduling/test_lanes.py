@@ -170,3 +170,21 @@ def test_draining_rejects_in_every_lane_and_sends_what_waits():
     queue.drain()
     assert [queue.admit([Item("x", lane)], 0).reason for lane in (HIGH, LOW)] == ["draining", "draining"]
     assert names(queue.decide(0)) == ["h", "l"]
+
+
+def test_a_late_request_in_the_middle_of_a_lane_is_not_sent_with_its_mates():
+    queue = two_lanes(max_size=3)
+    arrive(queue, "a", LOW)
+    late = arrive(queue, "late", LOW, deadline_ns=5)
+    arrive(queue, "b", LOW)
+    decision = queue.decide(10)
+    assert (names(decision), decision.expired) == (["a", "b"], [late])
+    assert (queue.admitted, queue.queued) == (0, 0)
+
+
+def test_a_lane_whose_batch_turned_out_to_be_late_is_passed_over():
+    queue = two_lanes(max_size=1)
+    late = [arrive(queue, name, HIGH, deadline_ns=5) for name in "xy"]
+    arrive(queue, "good", LOW)
+    decision = queue.decide(10)
+    assert (names(decision), decision.expired) == (["good"], late)

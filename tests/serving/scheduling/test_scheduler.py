@@ -317,3 +317,42 @@ def test_shed_counts_in_whole_batches():
 def test_shed_is_still_bounded_by_the_depth():
     queue = busy_at_one_per_second(depth=26)
     assert ask(queue, 7, at_ns=5 * SECOND).reason == "queue_full"
+
+
+def alone(queue, name, at_ns):
+    """An item that wants a batch to itself."""
+    item = Item(name, at_ns, is_alone=True)
+    assert queue.admit([item], at_ns) is None
+    queue.enqueue(item)
+    return item
+
+
+def test_who_wants_to_be_alone_goes_before_a_window_that_is_still_open():
+    queue = scheduler(max_delay_ns=100)
+    mate, single = arrive(queue, "mate", at_ns=0), alone(queue, "single", at_ns=10)
+    assert queue.is_full_batch, "whoever waits for the window is woken for it"
+    assert queue.decide(10) == Send(batch=[single], due_ns=10, expired=[])
+    assert queue.decide(10) == WaitUntil(until_ns=100, expired=[])
+    assert queue.decide(100).batch == [mate]
+
+
+def test_who_wants_to_be_alone_waits_its_turn_behind_what_is_due():
+    queue = scheduler(max_size=2)
+    first, early, late = arrive(queue, "first", at_ns=0), alone(queue, "early", at_ns=1), arrive(queue, "late", at_ns=2)
+    last = alone(queue, "last", at_ns=3)
+    batches = [queue.decide(9).batch for _ in range(3)]
+    assert batches == [[first, late], [early], [last]]
+    assert (queue.admitted, queue.queued) == (0, 0)
+
+
+def test_who_wants_to_be_alone_and_came_first_goes_first():
+    queue = scheduler(max_size=2)
+    single, mate = alone(queue, "single", at_ns=0), arrive(queue, "mate", at_ns=1)
+    assert [queue.decide(9).batch for _ in range(2)] == [[single], [mate]]
+
+
+def test_drop_oldest_looks_at_those_who_want_to_be_alone_too():
+    queue = scheduler(max_size=1, depth=2, policy="drop_oldest")
+    arrive(queue, "a", at_ns=1)
+    single = alone(queue, "single", at_ns=0)
+    assert ask(queue).items == [single]
