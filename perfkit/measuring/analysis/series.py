@@ -50,10 +50,11 @@ def _growth(times: Floats, values: Floats, window: Window) -> tuple[float, float
 
 
 def server_cores(run: RunData, windows: Sequence[Window]) -> float | None:
-    """CPU cores that the server's process used on average."""
+    """CPU cores that the server used on average, its process and the processes that it has started."""
     rates = [counter_rate(run, windows, "process", name) for name in ("user_cpu", "system_cpu")]
     known = [rate for rate in rates if rate is not None]
-    return sum(known) if len(known) == len(rates) else None
+    children = counter_rate(run, windows, "children", "cpu") or 0.0  # where it was not recorded there were none
+    return sum(known) + children if len(known) == len(rates) else None
 
 
 def stolen_ratio(run: RunData, windows: Sequence[Window]) -> float | None:

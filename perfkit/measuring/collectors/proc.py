@@ -30,13 +30,17 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """stat of a process or thread: state letter, faults, CPU by mode, threads, start in clock ticks."""
+    """stat of a process or thread: state letter, faults, CPU by mode, threads, start in clock ticks.
+
+    `ended_ns` is the CPU of its children that have ended and were waited for, and of theirs.
+    """
 
     state: str
     minor_faults: int
     major_faults: int
     user_ns: int
     system_ns: int
+    ended_ns: int
     threads: int
     started_ticks: int
 
@@ -89,6 +93,17 @@ def list_threads(pid: int, root: Path = Path("/")) -> list[int]:
         return []
 
 
+def list_children(pid: int, root: Path = Path("/")) -> list[int] | None:
+    """Processes that the threads of a process have started and that were not waited for; None = not told."""
+    found: list[int] = []
+    for thread_id in list_threads(pid, root):
+        text = read_text(root / "proc" / str(pid) / "task" / str(thread_id) / "children")
+        if text is None:
+            return None
+        found += map(int, text.split())
+    return found
+
+
 def parse_schedstat(text: str) -> Schedule | None:
     """/proc/PID/task/TID/schedstat (of a process: its main thread only)."""
     parts = text.split()
@@ -109,6 +124,7 @@ def parse_stat(text: str) -> Stat | None:
         major_faults=int(parts[9]),
         user_ns=int(parts[11]) * _TICK_NS,
         system_ns=int(parts[12]) * _TICK_NS,
+        ended_ns=(int(parts[13]) + int(parts[14])) * _TICK_NS,
         threads=int(parts[17]),
         started_ticks=int(parts[19]),
     )

@@ -20,7 +20,7 @@ from pathlib import Path
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock, process_cpu_ns
 from perfkit.measuring.collectors.proc import parse_stat, read_text
 from perfkit.measuring.collectors.series import Reading, SeriesWriter
-from perfkit.measuring.collectors.system import read_cores, read_host, read_process
+from perfkit.measuring.collectors.system import read_children, read_cores, read_host, read_process
 from perfkit.measuring.collectors.threads import read_threads
 from perfkit.quota import find_groups
 
@@ -78,6 +78,7 @@ def sample(spec: Spec, clock: Clock, wait_for_stop: Callable[[int], bool], annou
 def _read_all(pid: int, groups: list[Path], names: dict[int, str]) -> Iterator[Reading]:
     yield from read_threads(_ROOT, pid, names)
     yield from read_process(_ROOT, pid)
+    yield from read_children(_ROOT, pid)
     yield from read_cores(_ROOT)
     yield from read_host(_ROOT, groups)
     yield Reading("sampler", "cpu", "s", process_cpu_ns() / NS_PER_S)

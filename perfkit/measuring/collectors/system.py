@@ -2,6 +2,7 @@
 
 Rows of `process`: `user_cpu`, `system_cpu` (s), `minor_faults`, `major_faults`, `read`, `written`
 (bytes at the block layer) are counters; `rss` (bytes), `threads`, `open_files` are levels.
+A row of `children`: `cpu` (s), a counter, of the processes that it has started.
 Rows of `core:<n>`: `busy`, `steal` (s). Rows of `host`, all counters: `softirq_<kind>` (count),
 `pressure_<cpu|io|memory>_<some|full>` (s), `disk_read`, `disk_written` (bytes), and of the target's
 control group `throttled` (s), `throttled_periods` (count).
@@ -36,6 +37,26 @@ def read_process(root: Path, pid: int) -> Iterator[Reading]:
     if resident is not None:
         yield Reading("process", "rss", "bytes", float(resident))
     yield from _read_files(folder)
+
+
+def read_children(root: Path, pid: int) -> Iterator[Reading]:
+    """CPU of all processes that a process has started, and of theirs, those that have ended included."""
+    total_ns = _children_ns(root, pid)
+    if total_ns is not None:
+        yield Reading("children", "cpu", "s", total_ns / NS_PER_S)
+
+
+def _children_ns(root: Path, pid: int) -> int | None:
+    stat = proc.parse_stat(proc.read_text(root / "proc" / str(pid) / "stat") or "")
+    children = proc.list_children(pid, root)
+    if stat is None or children is None:
+        return None
+    total_ns = stat.ended_ns
+    for child in children:
+        own = proc.parse_stat(proc.read_text(root / "proc" / str(child) / "stat") or "")
+        if own is not None:  # else it has ended since
+            total_ns += own.user_ns + own.system_ns + (_children_ns(root, child) or own.ended_ns)
+    return total_ns
 
 
 def _read_files(folder: Path) -> Iterator[Reading]:

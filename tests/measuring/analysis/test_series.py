@@ -9,9 +9,9 @@ from perfkit.measuring.analysis.series import counter_rate, server_cores
 from perfkit.measuring.analysis.warmup import find_windows
 
 
-def counting(run, name, value_at):
+def counting(run, name, value_at, source="process"):
     rows = [
-        {"time_ns": at, "source": "process", "name": name, "unit": "s", "value": value_at((at - run.started_ns) / 1e9)}
+        {"time_ns": at, "source": source, "name": name, "unit": "s", "value": value_at((at - run.started_ns) / 1e9)}
         for at in range(run.started_ns, run.ended_ns, 250_000_000)
     ]
     return dataclasses.replace(
@@ -35,6 +35,12 @@ def test_half_of_the_cpu_time_is_not_all_of_it(healthy_run):
     assert server_cores(run, find_windows(run)) is None
     run = counting(run, "system_cpu", lambda at: at / 4)
     assert server_cores(run, find_windows(run)) == pytest.approx(1.25)
+
+
+def test_the_cores_of_the_servers_children_are_the_servers(healthy_run):
+    run = counting(counting(healthy_run, "user_cpu", lambda at: at), "system_cpu", lambda at: at / 4)
+    run = counting(run, "cpu", lambda at: at / 2, source="children")
+    assert server_cores(run, find_windows(run)) == pytest.approx(1.75)
 
 
 def test_what_was_not_recorded_is_not_known(healthy_run):

@@ -21,6 +21,7 @@ def test_stat_is_read_behind_the_last_bracket_of_a_name_with_spaces_and_brackets
         major_faults=6,
         user_ns=153 * TICK_NS,
         system_ns=21 * TICK_NS,
+        ended_ns=0,
         threads=4,
         started_ticks=68418,
     )

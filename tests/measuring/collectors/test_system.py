@@ -2,7 +2,7 @@
 
 from perfkit.measuring.collectors.proc import PAGE_BYTES
 from perfkit.measuring.collectors.series import Reading
-from perfkit.measuring.collectors.system import find_disks, read_cores, read_host, read_process
+from perfkit.measuring.collectors.system import find_disks, read_children, read_cores, read_host, read_process
 
 STAT = "5 (python) S 1 5 5 0 -1 0 3751 0 6 0 153 21 0 0 20 0 4 0 68418 254525440 5728"
 
@@ -28,6 +28,28 @@ def test_a_process_is_read_from_stat_statm_io_and_its_open_files(plant):
         Reading("process", "written", "bytes", 8192.0),
         Reading("process", "open_files", "count", 2.0),
     ]
+
+
+def test_the_children_of_all_threads_count_with_theirs_and_with_those_that_have_ended(plant):
+    def stat(own, ended):
+        return f"5 (python) S 1 5 5 0 -1 0 3751 0 6 0 {own} 0 {ended} 0 20 0 4 0 68418 254525440 5728"
+
+    root = plant(
+        {
+            "proc/5/stat": stat(own=700, ended=100),
+            "proc/5/task/5/children": "",
+            "proc/5/task/6/children": "7 8 9 ",
+            "proc/7/stat": stat(own=200, ended=5),
+            "proc/7/task/7/children": "",
+            "proc/8/stat": stat(own=30, ended=0),
+            "proc/8/task/8/children": "10 ",
+            "proc/10/stat": stat(own=1, ended=0),
+            "proc/10/task/10/children": "",
+        }
+    )
+    assert list(read_children(root, 5)) == [Reading("children", "cpu", "s", 3.36)]
+    assert list(read_children(root, 10)) == [Reading("children", "cpu", "s", 0.0)]
+    assert list(read_children(plant({"proc/11/stat": stat(1, 1), "proc/11/task/11/comm": "x"}), 11)) == []
 
 
 def test_a_process_that_has_gone_gives_no_rows(plant):

@@ -82,7 +82,7 @@ class Child:
         words = [_write_spec(spec), str(theirs.fileno())]
         try:
             self._process = children.spawn(
-                [sys.executable, "-m", _ENTRY, *words],
+                [sys.executable, "-P", "-m", _ENTRY, *words],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # stdout belongs to the server's ready line

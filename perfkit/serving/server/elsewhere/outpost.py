@@ -1,6 +1,6 @@
 """How is there always a child to ask, although children die?
 
-A outpost is manned by one child. A thread of its own waits for the child's end, so that a death is
+An outpost is manned by one child. A thread of its own waits for the child's end, so that a death is
 noticed at once, idle or not, and puts another in its place. Who asks meanwhile waits for the
 successor; only when children die again and again are calls refused instead.
 """
@@ -13,7 +13,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-from perfkit.clock import REAL_CLOCK
+from perfkit.clock import REAL_CLOCK, Clock
 from perfkit.serving.scheduling.restarts import Restarts
 from perfkit.serving.server.elsewhere.child import Child, ChildDied, ChildSpec, Hello
 from perfkit.settings import ServerSettings
@@ -37,13 +37,13 @@ def outposts(name: str, count: int, settings: ServerSettings) -> list[Outpost]:
 class Outpost:
     """One place that a child mans. One thread asks; any may look."""
 
-    def __init__(self, name: str, spec: ChildSpec) -> None:
+    def __init__(self, name: str, spec: ChildSpec, clock: Clock = REAL_CLOCK) -> None:
         self.name = name
         self.ready: Future[Hello] = Future()  # of the first child, or why it cannot start
         self.hello: Hello | None = None  # of the present child
         self.deaths = 0
         self._spec = spec
-        self._clock = REAL_CLOCK
+        self._clock = clock
         self._restarts = Restarts()
         self._changed = threading.Condition()  # guards _child, _latest, hello, _is_failing and _is_closing
         self._child: Child | None = None  # ready to be asked

@@ -195,7 +195,7 @@ def test_a_server_whose_children_cannot_load_does_not_start(models_on_path, mode
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_the_end_of_the_server_leaves_no_child(ending, models_on_path, dial_to, eventually):
-    words = ["serve", "--model", "wandering_models:Wanderer", "--set", "preprocess.placement=processes"]
+    words = ["serve", "--port", "0", "--model", "wandering_models:Wanderer", "--set", "preprocess.placement=processes"]
     words += ["--set", "preprocess.processes=2"]
     server = subprocess.Popen([sys.executable, "-m", "perfkit", *words], stdout=subprocess.PIPE, text=True)
     try:
@@ -210,6 +210,30 @@ def test_the_end_of_the_server_leaves_no_child(ending, models_on_path, dial_to, 
         server.stdout.close()
     if ending is signal.SIGTERM:
         assert server.returncode == 0
+
+
+def test_sigterm_waits_for_a_request_that_a_child_has_in_hand(models_on_path, dial_to, tmp_path, eventually):
+    words = ["serve", "--port", "0", "--model", "wandering_models:Wanderer", "--set", "preprocess.placement=processes"]
+    server = subprocess.Popen([sys.executable, "-m", "perfkit", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        ready, hold = json.loads(server.stdout.readline()), tmp_path / "hold"
+        wire = dial_to(ready["url"])
+        wire.post({"input": {"hold": str(hold)}})
+        eventually(Path(f"{hold}.held").exists)
+        os.kill(ready["pid"], signal.SIGTERM)
+        late = dial_to(ready["control_url"])
+        eventually(lambda: not _stats(late)["is_ready"])
+        hold.touch()
+        assert wire.answer().status == 200
+        assert server.wait(30) == 0
+    finally:
+        server.kill()
+        server.stdout.close()
+
+
+def _stats(wire):
+    wire.get("/stats")
+    return wire.answer().json
 
 
 def _is_alive(process):
