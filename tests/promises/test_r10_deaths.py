@@ -69,6 +69,10 @@ class FragileDevice(CpuDevice):
         self._perhaps("open_lane")
         return super().open_lane(worker, intra_op_threads)
 
+    def enter_worker(self, intra_op_threads):
+        self._perhaps("enter_worker")
+        super().enter_worker(intra_op_threads)
+
     def leave_worker(self):
         self._perhaps("leave_worker")
         super().leave_worker()
@@ -323,6 +327,47 @@ def test_what_waits_for_workers_that_all_died_in_a_crash_loop_is_not_left_waitin
     gate.set()
     eventually(lambda: len(rig.finished.jobs) == 15)
     assert {(job.end_state, job.code) for job in waiting} == {(EndState.REJECTED, "crash_loop")}
+
+
+@pytest.mark.parametrize("crew", CREWS)
+def test_a_pipeline_can_be_closed_whatever_dies_meanwhile(rig_of, eventually, crew):
+    """Each successor dies before it can take anything, so that only the crash loop's end is left."""
+    rig, gate = rig_of(**CREWS[crew]), threading.Event()
+
+    def breaks(place):
+        if place == "enter_worker":
+            return Murderer()
+        if place == "run":
+            gate.wait(PATIENCE_S)
+            return Murderer()
+        return None
+
+    jobs = [rig.submit()]
+    eventually(lambda: rig.finished.jobs)
+    rig.device.breaks = breaks
+    jobs += [entered for _ in range(20) if isinstance(entered := rig.submit(), Job)]  # the others were refused
+    threading.Timer(0.05, gate.set).start()
+    rig.pipeline.close()
+    assert sorted(map(id, rig.finished.jobs)) == sorted(map(id, jobs))
+    assert EndState.OPEN not in {job.end_state for job in jobs}
+
+
+def test_the_event_loop_of_a_crew_is_replaced_too(rig_of, eventually, monkeypatch):
+    rig = rig_of(**CREWS["asyncio"])
+    served = rig.submit()
+    eventually(lambda: served in rig.finished.jobs)
+    dispatcher = rig.pipeline._sections[0].dispatcher
+    look, left = dispatcher.look, [Murderer()]
+
+    def broken(seat, free_ns):
+        if left:
+            raise left.pop()
+        return look(seat, free_ns)
+
+    monkeypatch.setattr(dispatcher, "look", broken)
+    jobs = [rig.submit() for _ in range(5)]
+    eventually(lambda: len(rig.finished.jobs) == 6)
+    assert ({job.end_state for job in jobs}, rig.pipeline.deaths.count) == ({EndState.OK}, 1)
 
 
 def test_with_fewer_workers_than_there_have_to_be_it_is_not_ready_and_still_takes_requests(rig_of, eventually):

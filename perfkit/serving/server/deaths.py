@@ -97,11 +97,12 @@ class Deaths:
         """The time until an instant; 0 when it has passed."""
         return max(0, starts_ns - self._clock.now_ns())
 
-    def await_turn(self, starts_ns: int) -> None:
-        """Block a successor until its time, or until the pipeline is closed."""
+    def await_turn(self, starts_ns: int) -> bool:
+        """Block a successor until its time, or until the pipeline closes; False when it closes in a crash loop."""
         with self._changed:
             while not self._is_closing and self._clock.now_ns() < starts_ns:
                 self._clock.wait(self._changed, starts_ns)
+        return not (self._is_closing and self.crash_loop())
 
     def vacate(self, name: str, crew: str) -> None:
         """A model worker's post is vacant."""

@@ -83,15 +83,18 @@ class Pool(Generic[Work]):
             self._at_work += change
 
     def _await_turn(self, starts_ns: int) -> bool:
-        """Block until a successor may start. Where a crash loop has left no thread, it turns away what comes."""
+        """Block until a successor may start. Where a crash loop has left no thread, it turns away what comes.
+
+        False when the pool closes in a crash loop: nothing is left to do then.
+        """
         deaths = self._deaths
-        while not self._at_work and (why := deaths.crash_loop()) and (left_ns := deaths.left_ns(starts_ns)):
+        while not self._at_work and (why := deaths.crash_loop()):
+            left_ns = deaths.left_ns(starts_ns)
             try:
-                work = self._inbox.get(timeout=left_ns / NS_PER_S)
+                work = self._inbox.get(timeout=None if deaths.is_closing else left_ns / NS_PER_S)
             except queue.Empty:
                 break
             if work is None:  # the pool is closed, and nothing was put after this
                 return False
             self._duty.give_up(work, why)
-        deaths.await_turn(starts_ns)
-        return True
+        return deaths.await_turn(starts_ns)

@@ -25,27 +25,27 @@ class Post:
         self._work = work
         self._await_turn = await_turn
         self._deaths = deaths
-        self._thread = self._new_thread(0)
+        self._tenure = _Tenure()
+        self._tenure.thread = self._new_thread(self._tenure, 0)
 
     def start(self) -> None:
         """Start the first thread."""
-        self.started += 1
-        self._thread.start()
+        self._tenure.thread.start()
 
     def join(self) -> None:
-        """Wait until the work has returned, in whichever thread."""
-        thread = None
-        while thread is not self._thread:  # a thread names its successor before it ends
-            thread = self._thread
-            thread.join()
+        """Wait until the work has returned, in whichever thread; at once when none was started."""
+        tenure: _Tenure | None = self._tenure
+        while tenure is not None and tenure.thread.ident is not None:
+            tenure.thread.join()
+            tenure = tenure.heir  # named, and started, before the thread ended
 
-    def _new_thread(self, starts_ns: int) -> threading.Thread:
-        return threading.Thread(target=self._live, args=(starts_ns,), name=self.name, daemon=True)
+    def _new_thread(self, tenure: _Tenure, starts_ns: int) -> threading.Thread:
+        return threading.Thread(target=self._live, args=(tenure, starts_ns), name=self.name, daemon=True)
 
-    def _live(self, starts_ns: int) -> None:
+    def _live(self, tenure: _Tenure, starts_ns: int) -> None:
         while not starts_ns or self._await_turn(starts_ns):
             next_ns = self._work_once()
-            if next_ns is None or self._hand_over(next_ns):
+            if next_ns is None or self._hand_over(tenure, next_ns):
                 return
             starts_ns = next_ns
 
@@ -57,14 +57,22 @@ class Post:
             return self._deaths.record(self.name, error)
         return None
 
-    def _hand_over(self, starts_ns: int) -> bool:
+    def _hand_over(self, tenure: _Tenure, starts_ns: int) -> bool:
         """Whether a new thread has the post; where the system gives none, the old one takes it up again."""
-        heir = self._new_thread(starts_ns)
+        heir = tenure.heir = _Tenure()
+        heir.thread = self._new_thread(heir, starts_ns)
         try:
-            heir.start()
+            heir.thread.start()
         except RuntimeError as error:
+            tenure.heir = None
             _log.error("no new thread for %s (%s); the old one goes on", self.name, error)
             return False
-        self.started += 1
-        self._thread = heir  # started, and before this thread ends: `join` may join whichever it sees
+        self._tenure = heir  # or one that came before it: `join` goes on from any of them
         return True
+
+
+class _Tenure:
+    """One thread's time at a post, and who came after it."""
+
+    thread: threading.Thread
+    heir: _Tenure | None = None

@@ -96,8 +96,7 @@ class Worker:
             give_up(taken.jobs, why)
             self._bench.outbox.put(taken.jobs)
         source.leave(seat)
-        deaths.await_turn(starts_ns)
-        return not (deaths.is_closing and deaths.crash_loop())
+        return deaths.await_turn(starts_ns)
 
 
 def open_warm(name: str, bench: Bench, ready: Future[int]) -> Station | None:

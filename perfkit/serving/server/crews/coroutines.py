@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 
 from perfkit.clock import NS_PER_S, Clock
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.crews.handover import Handover
 from perfkit.serving.server.dispatcher import Dispatcher, Rest, Taken
 from perfkit.serving.server.job import Job
+from perfkit.serving.server.post import Post
 from perfkit.serving.server.station import Bench
 from perfkit.serving.server.worker import Worker
 
@@ -30,8 +30,9 @@ class CoroutineSeat:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Wake the coroutine, by way of its loop."""
-        self._loop.call_soon_threadsafe(self._event.set)
+        """Wake the coroutine, by way of its loop; one whose loop has died leaves the dispatcher by itself."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._event.set)
 
     async def rest(self, seconds: float | None) -> None:
         """Until notified, or so long."""
@@ -50,14 +51,14 @@ class CoroutineCrew:
         self._clock = bench.device.clock
         self._handover = Handover()
         self._workers = [Worker(f"{bench.name}-{index}", bench, self._handover) for index in range(size)]
-        self._thread = threading.Thread(target=self._run_loop, name=f"{bench.name}-loop", daemon=True)
+        self._post = Post(f"{bench.name}-loop", self._run_loop, bench.deaths.await_turn, bench.deaths)
 
     def start(self) -> tuple[int, ...]:
         """Start the executor's threads, wait until all are warm, then start the loop."""
         for worker in self._workers:
             worker.start()
         effective_threads = tuple(worker.ready.result() for worker in self._workers)
-        self._thread.start()
+        self._post.start()
         return effective_threads
 
     def takes(self, job: Job) -> bool:
@@ -67,8 +68,7 @@ class CoroutineCrew:
     def close(self) -> None:
         """Let the queue run empty; the coroutines leave, then the threads."""
         self._dispatcher.close()
-        if self._thread.ident is not None:  # else a worker could not start
-            self._thread.join()
+        self._post.join()
         self._handover.close(len(self._workers))
         for worker in self._workers:
             worker.join()
@@ -88,8 +88,11 @@ class CoroutineCrew:
 
     async def _live(self) -> None:
         seat = CoroutineSeat(asyncio.get_running_loop())
-        while (taken := await take(self._dispatcher, seat, self._clock)) is not None:
-            await asyncio.wrap_future(self._handover.submit(taken))
+        try:
+            while (taken := await take(self._dispatcher, seat, self._clock)) is not None:
+                await asyncio.wrap_future(self._handover.submit(taken))
+        finally:
+            self._dispatcher.leave(seat)
 
 
 async def take(dispatcher: Dispatcher, seat: CoroutineSeat, clock: Clock) -> Taken | None:

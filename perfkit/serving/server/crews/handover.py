@@ -31,6 +31,7 @@ class Handover:
     def submit(self, taken: Taken) -> Future[None]:
         """Hand a batch over; the future is done when the batch is."""
         done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # whoever stops to wait for it does not stop it
         self._inbox.put((done, taken))
         return done
 
