@@ -34,6 +34,7 @@ SEEDS = (
     b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /health/ready HTTP/1.1\r\nHost: [::1]:80\r\nOrigin: http://localhost\r\n\r\n",
     b"GET /metrics HTTP/1.0\r\n\r\n",
+    b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"HEAD /stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     b"GET /v2/models/promise_models:Tensors/stats HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /v2/models/promise_models%3ATensors/versions/1/ready HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -31,7 +31,17 @@ BINDS = (*LOOPBACK_BINDS, "0.0.0.0", "::")
 OWN_NAMES = ("localhost", "[::1]:8000")
 HOSTS = (*OWN_NAMES, "evil.example", "127.0.0.1.evil.example:80")
 BEARERS = (None, "", "Bearer", "Bearer wrong", f"Bearer {TOKEN[:-1]}", f"bearer{TOKEN}", f"Bearer {TOKEN}x")
-PATHS = ("/health/live", "/health/ready", "/stats", "/metrics", "/predict", "/v2", "/v2/health/ready", "/settings")
+PATHS = (
+    "/health/live",
+    "/health/ready",
+    "/stats",
+    "/metrics",
+    "/predict",
+    "/v2",
+    "/v2/health/ready",
+    "/openapi.json",
+    "/settings",
+)
 
 
 def own_address():
@@ -62,7 +72,7 @@ def unauthenticated(dial, server, bind, token, host):
     return [status for status in found if status < 300], admitted
 
 
-SERVED = [200, 200, 200, 200, 200, 200, 200, 404]
+SERVED = [200] * 8 + [404]
 
 
 @pytest.fixture
