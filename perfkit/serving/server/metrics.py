@@ -54,6 +54,8 @@ class _ServiceCollector(Collector):
         yield CounterMetricFamily(
             "perfkit_thread_deaths", "Threads that died, at this setting.", stats["deaths"]["count"]
         )
+        deaths = sum(child["deaths"] for child in stats["processes"])
+        yield CounterMetricFamily("perfkit_process_deaths", "Child processes that died, at this setting.", deaths)
         yield CounterMetricFamily("perfkit_http_errors", "Requests that never became whole.", stats["http_errors"])
 
     def _gauges(self, stats: dict[str, Any]) -> Iterator[Metric]:
@@ -65,6 +67,10 @@ class _ServiceCollector(Collector):
             "perfkit_workers": ("Model worker threads.", stats["crew"]["current"]),
             "perfkit_workers_peak": ("Most model worker threads at once, at this setting.", stats["crew"]["peak"]),
             "perfkit_workers_vacant": ("Model workers that died and are not replaced yet.", stats["deaths"]["vacant"]),
+            "perfkit_processes": (
+                "Child processes that are ready.",
+                sum(child["pid"] is not None for child in stats["processes"]),
+            ),
             "perfkit_batch_max_size": ("Most requests in one call of the model.", settings.batch.max_size),
             "perfkit_batch_cap": ("As many of them as the device's memory holds.", stats["batch_cap"]),
             "perfkit_server_starts": ("Starts of the server by its supervisor.", stats["process"]["starts"]),

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -131,5 +132,7 @@ class Child:
         self._pipe.close()
 
     def kill(self) -> None:
-        """End the child at once."""
-        self._process.kill()
+        """End the child at once, unless it has ended: its number may be somebody else's by then."""
+        with _lock:
+            if self.pid in _running:
+                os.kill(self.pid, signal.SIGKILL)

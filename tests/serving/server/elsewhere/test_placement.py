@@ -193,6 +193,33 @@ def test_a_server_whose_children_cannot_load_does_not_start(models_on_path, mode
         pass
 
 
+def test_a_setting_at_which_a_child_cannot_load_leaves_the_old_one_in_place_and_no_child(
+    models_on_path, dial, eventually
+):
+    with launch(model="wandering_models:FailsInAChild") as service:
+        with pytest.raises(TargetFailed, match="a process cannot start"):
+            service.configure({"preprocess.placement": "processes", "preprocess.processes": 2})
+        assert ask(dial(service), 1).json["output"]["preprocess"] == service.pid
+        assert service.settings.preprocess.placement == "inline"
+        eventually(lambda: psutil.Process(service.pid).children() == [])
+
+
+def test_metrics_count_the_children_that_are_ready_and_those_that_died(apart, dial, eventually):
+    def figures():
+        wire = dial(apart)
+        wire.get("/metrics")
+        lines = wire.answer().body.decode().splitlines()
+        return [
+            float(line.split()[1])
+            for line in lines
+            if line.startswith(("perfkit_processes ", "perfkit_process_deaths_total "))
+        ]
+
+    deaths, ready = figures()
+    os.kill(pids(apart)["preprocess-0"], signal.SIGKILL)
+    eventually(lambda: figures() == [deaths + 1, ready])
+
+
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_the_end_of_the_server_leaves_no_child(ending, models_on_path, dial_to, eventually):
     words = ["serve", "--port", "0", "--model", "wandering_models:Wanderer", "--set", "preprocess.placement=processes"]
