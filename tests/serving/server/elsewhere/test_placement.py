@@ -106,6 +106,43 @@ def test_a_child_that_is_killed_before_it_has_read_a_request_is_replaced_without
     assert not set(pids(apart).values()) & set(before.values())
 
 
+def test_children_that_are_killed_under_load_leave_no_request_without_an_answer_and_no_file_open(
+    models_on_path, dial, eventually
+):
+    with launch(model="wandering_models:Wanderer", preprocess=APART | {"processes": 2}, postprocess=APART) as service:
+        server, answers, files, stop = psutil.Process(service.pid), [], [], threading.Event()
+        askers = [threading.Thread(target=_ask_until, args=(stop, dial(service), answers)) for _ in range(6)]
+        for asker in askers:
+            asker.start()
+        for turn in range(3):
+            victims = pids(service)
+            for pid in victims.values():
+                os.kill(pid, signal.SIGKILL)
+            eventually(lambda seen=victims: _are_replaced(seen, pids(service)))
+            reached = len(answers)
+            eventually(lambda reached=reached: answers[reached:].count("200") > 10)
+            assert sum(child["deaths"] for child in service.stats()["processes"]) == 3 * (turn + 1)
+            files.append(server.num_fds())
+        stop.set()
+        for asker in askers:
+            asker.join(30)
+        assert not any(asker.is_alive() for asker in askers), "somebody still waits for an answer"
+        assert set(answers) <= {"200", "process_died"}
+        counters = service.stats()["counters"]
+        assert (counters["accepted"], counters["ok"]) == (len(answers), answers.count("200"))
+        assert max(files) - min(files) <= 1, f"{files}: but for a connection that is being closed they stay as many"
+
+
+def _ask_until(stop, wire, answers):
+    while not stop.is_set():
+        answer = ask(wire, 1)
+        answers.append("200" if answer.status == 200 else answer.json["error"]["code"])
+
+
+def _are_replaced(victims, found):
+    return all(found.values()) and not set(victims.values()) & set(found.values())
+
+
 def test_the_ledger_holds_the_ways_the_childs_thread_and_its_cpu_time(apart, dial):
     wire = dial(apart)
     wire.post({"input": {"burn": 300_000}}, "Perfkit-Timing: 1", "Perfkit-Id: 4242")
@@ -239,8 +276,13 @@ def test_the_end_of_the_server_leaves_no_child(ending, models_on_path, dial_to, 
         assert server.returncode == 0
 
 
-def test_sigterm_waits_for_a_request_that_a_child_has_in_hand(models_on_path, dial_to, tmp_path, eventually):
-    words = ["serve", "--port", "0", "--model", "wandering_models:Wanderer", "--set", "preprocess.placement=processes"]
+@pytest.mark.parametrize(
+    ("model", "setting"), [("Wanderer", "preprocess.placement=processes"), ("Counting", "concurrency.model=processes")]
+)
+def test_sigterm_waits_for_a_request_that_a_child_has_in_hand(
+    model, setting, models_on_path, dial_to, tmp_path, eventually
+):
+    words = ["serve", "--port", "0", "--model", f"wandering_models:{model}", "--set", setting]
     server = subprocess.Popen([sys.executable, "-m", "perfkit", *words], stdout=subprocess.PIPE, text=True)
     try:
         ready, hold = json.loads(server.stdout.readline()), tmp_path / "hold"
