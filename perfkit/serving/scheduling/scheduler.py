@@ -77,5 +77,5 @@ class Scheduler(Line[Item]):
             taken += 1
             (expired if 0 < item.deadline_ns <= now_ns else batch).append(item)
         self._admitted -= taken
-        self._rate.left(taken, now_ns, self.queued)
+        self._rate.left(taken, now_ns, len(waiting) + len(self._alone))
         return batch

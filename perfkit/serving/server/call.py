@@ -7,10 +7,9 @@ timing and the status of an error are `predict.py`'s.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from perfkit.serving.server.connection import Request
-from perfkit.serving.server.replies import JSON
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
@@ -25,24 +24,18 @@ class MalformedRequest(Exception):
         self.code = code
 
 
-class Written(NamedTuple):
-    """A good answer as its protocol writes it; `headers` is ready lines."""
-
-    body: bytes
-    content_type: bytes = JSON
-    headers: bytes = b""
-
-
 class Call(Protocol):
     """One request as its protocol understood it."""
 
     payloads: list[Any]  # one for each input, as `Model.preprocess` takes them
+    content_type: bytes  # of what `write` made
+    headers: bytes  # beside it, as ready lines
 
     def encode(self, answer: Any) -> Any:
         """One output as `write` takes it. Runs on a worker thread: whatever costs time belongs here."""
 
-    def write(self, outputs: Sequence[Any]) -> Written:
-        """The answer, from what `encode` made of each output. Runs on the event loop."""
+    def write(self, outputs: Sequence[Any]) -> bytes:
+        """The answer's body, from what `encode` made of each output. Runs on the event loop."""
 
 
 Reader = Callable[["Service", Request], Call]

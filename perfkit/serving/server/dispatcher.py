@@ -62,6 +62,7 @@ class Dispatcher:
         self._scheduler = scheduler
         self._forward = forward
         self._tuner = tuner
+        self.wants_times = tuner is not None  # whether `served` is to be called
         if tuner is not None:
             self._retune(tuner)
         self._has_door = scheduler.limits.policy == "block"
@@ -96,11 +97,6 @@ class Dispatcher:
         """Largest batch and window in nanoseconds, as of now."""
         return self._scheduler.max_size, self._scheduler.max_delay_ns
 
-    @property
-    def wants_times(self) -> bool:
-        """Whether `served` is to be called."""
-        return self._tuner is not None
-
     def served(self, size: int, took_ns: int) -> None:
         """A worker is done with a batch that it held for so long."""
         if self._tuner is not None:
@@ -127,6 +123,20 @@ class Dispatcher:
             return None
         return admission
 
+    def enter(self, jobs: Sequence[Job]) -> Rejected | Parked | CallerRuns | None:
+        """As `admit`; what is admitted also starts on its way, all in one go."""
+        with self._lock:
+            now_ns = self._clock.now_ns()
+            admission = self._scheduler.admit(jobs, now_ns)
+            if admission is not None and not isinstance(admission, Displaced):
+                return admission
+            for job in jobs:
+                if not self._forward(job):
+                    self._enqueue(job)
+        if admission is not None:
+            self._reject(admission.items, "dropped", admission.retry_after_s)
+        return None
+
     def turn_away(self) -> int | None:
         """Reject who has waited at the door for too long; returns when to call again, None = nobody waits there."""
         now_ns = self._clock.now_ns()
@@ -135,7 +145,8 @@ class Dispatcher:
             self._let_in()
             next_ns = self._scheduler.next_turn_away_ns()
         expired = [job for job in late if 0 < job.deadline_ns <= now_ns]
-        self._report(expired)
+        if expired:
+            self._report(expired)
         self._reject([job for job in late if job not in expired], rejected.reason, rejected.retry_after_s)
         return next_ns
 
@@ -246,8 +257,9 @@ class Dispatcher:
         while True:
             now_ns = self._clock.now_ns()
             decision = self._scheduler.decide(now_ns)
-            self._report(decision.expired)
-            has_news = self._let_in()
+            if decision.expired:
+                self._report(decision.expired)
+            has_news = self._has_door and self._let_in()
             if isinstance(decision, Send):
                 if self._scheduler.queued:
                     self._wake_one()
@@ -280,5 +292,4 @@ class Dispatcher:
     def _report(self, expired: list[Job]) -> None:
         for job in expired:
             job.expire()
-        if expired:
-            self._outbox.put(expired)
+        self._outbox.put(expired)

@@ -29,19 +29,18 @@ SIZE_BOUNDS: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class BatchSizes:
-    """How many batches of which size, counted by the requests that come out of them."""
+    """How many batches of which size, counted by the requests that come out of them.
+
+    For each answered request whoever writes adds one to `requests_at[size of its batch]`.
+    """
 
     def __init__(self) -> None:
-        self._requests = [0] * (SIZE_BOUNDS[-1] + 1)
-
-    def observe(self, size: int) -> None:
-        """Count one answered request that shared its call with `size - 1` others."""
-        self._requests[size] += 1
+        self.requests_at = [0] * (SIZE_BOUNDS[-1] + 1)
 
     def buckets(self) -> list[float]:
         """Batches per bucket (not cumulative). One whose mates are not all answered yet counts as a part."""
         counts = [0.0] * len(SIZE_BOUNDS)
-        for size, requests in enumerate(self._requests):
+        for size, requests in enumerate(self.requests_at):
             if requests:
                 counts[bisect_left(SIZE_BOUNDS, size)] += requests / size
         return counts
@@ -49,4 +48,4 @@ class BatchSizes:
     @property
     def requests(self) -> int:
         """Answered requests: the sum of the sizes of all batches."""
-        return sum(self._requests)
+        return sum(self.requests_at)

@@ -26,7 +26,7 @@ from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import CallerRuns, Rejected
 from perfkit.serving.scheduling.pace import Pace
 from perfkit.serving.server.caller import Caller
-from perfkit.serving.server.crews.crew import Headcount
+from perfkit.serving.server.crews.crew import Crew, Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
 from perfkit.serving.server.deaths import FEW_WORKERS, Deaths, give_up
@@ -193,12 +193,14 @@ class Pipeline:
         """
         if self.deaths.count and (why := self.deaths.crash_loop()) is not None:
             return why
-        crew = self._by_lane[jobs[0].lane].crew
-        admission = crew.admit(jobs)
+        section = self._by_lane[jobs[0].lane]
+        if section.crew.only_queues:
+            admission = section.dispatcher.enter(jobs)
+        else:
+            admission = section.crew.admit(jobs)
+            if admission is None:
+                self._send_on(jobs, section.crew)
         if admission is None:
-            for job in jobs:
-                if not self._forward(job):
-                    crew.put(job)
             return None
         if isinstance(admission, Rejected):
             return admission
@@ -255,12 +257,18 @@ class Pipeline:
             return ProcessPool(outposts(name, wanted.processes, self.settings), elsewhere, here.give_up)
         return None
 
+    def _send_on(self, jobs: Sequence[Job], crew: Crew) -> None:
+        for job in jobs:
+            if not self._forward(job):
+                crew.put(job)
+
     def _forward(self, job: Job) -> bool:
         """An admitted job starts on its way; False when that leads straight to the queue."""
         requests = self._plant.books.requests
         requests.cells[job.row + c.PREPROCESS_QUEUED] = requests.now_ns()
         if self._before is None:
-            return self._by_lane[job.lane].crew.takes(job)
+            crew = self._by_lane[job.lane].crew
+            return not crew.only_queues and crew.takes(job)
         self._before.put(job)
         return True
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from perfkit.serving.server.call import MalformedRequest, Written
+from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.job import to_json
+from perfkit.serving.server.replies import JSON
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
 
 MAX_INPUTS = 1024  # of one request
 _SHAPE = '{"input": …} or {"inputs": […]}'
-_JSON = b"application/json"
 _MAX_ID_CHARACTERS = 256
 
 
@@ -24,6 +24,8 @@ class PlainCall:
     """A request document that was understood."""
 
     __slots__ = ("_id", "_is_list", "_service", "payloads")
+    content_type = JSON
+    headers = b""
     encode = staticmethod(to_json)
 
     def __init__(self, service: Service, request: Request) -> None:
@@ -33,18 +35,18 @@ class PlainCall:
         self._id = read_id(document)
         self._is_list = "inputs" in document
 
-    def write(self, outputs: Sequence[bytes]) -> Written:
+    def write(self, outputs: Sequence[bytes]) -> bytes:
         """One `output` or the list of `outputs`, as it was asked, under the request's id or a new one."""
         request_id = self._id or b'"%d"' % next(self._service.answer_ids)
         if self._is_list:
-            return Written(b'{"id":%b,"outputs":[%b]}' % (request_id, b",".join(outputs)))
-        return Written(b'{"id":%b,"output":%b}' % (request_id, outputs[0]))
+            return b'{"id":%b,"outputs":[%b]}' % (request_id, b",".join(outputs))
+        return b'{"id":%b,"output":%b}' % (request_id, outputs[0])
 
 
 def read_document(request: Request) -> dict[str, Any]:
     """The request's JSON object; raises MalformedRequest with 415 or 400."""
-    content_type = request.headers.get(b"content-type", _JSON)
-    if content_type != _JSON and content_type.partition(b";")[0].strip().lower() != _JSON:
+    content_type = request.headers.get(b"content-type", JSON)
+    if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
         came = content_type.decode("latin-1")[:80]
         raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send application/json")
     if b"content-encoding" in request.headers:

@@ -96,7 +96,7 @@ class Prediction:
             job.encode = call.encode
             if wishes is not None:
                 job.lane, job.is_alone = wishes.lane, wishes.is_alone
-        rejected = self._admit() if service.is_ready else service.not_ready()
+        rejected = self._admit()
         if rejected is not None:
             for job in self._jobs:
                 job.retry_after_s = rejected.retry_after_s
@@ -127,6 +127,8 @@ class Prediction:
     def _admit(self) -> Rejected | None:
         """Past the gate, where there is one, and into the queue; or why not."""
         gate = self._pipeline.gate
+        if not self._service.is_ready:
+            return self._service.not_ready()
         if gate is None:
             return self._pipeline.enter(self._jobs)
         granted = gate.ask(len(self._jobs), self._jobs[0].lane)
@@ -188,11 +190,11 @@ class Prediction:
         request, content_type = self._request, JSON
         if state is EndState.OK and self._call is not None:
             try:
-                body, content_type, headers = self._call.write([job.output for job in self._jobs])
+                body = self._call.write([job.output for job in self._jobs])
             except Exception:
                 self._fail_instead()
                 return
-            extra += headers
+            content_type, extra = self._call.content_type, extra + self._call.headers
         else:
             body = error_body(worst.code, worst.message, request.target)
             if state in _RETRY_LATER:
@@ -232,7 +234,7 @@ class Prediction:
             cells[job.row + c.STATUS] = status
             service.ended[job.end_state] += 1
             if job.batch_row:
-                service.batch_sizes.observe(job.batch_row[c.B_SIZE])
+                service.batch_sizes.requests_at[job.batch_row[c.B_SIZE]] += 1
             ledger.close(job.row)
         if service.slow_log is not None and service.slow_log.threshold.is_slow(latency_ns):
             service.slow_log.put(self._as_slow(latency_ns, answered_ns))

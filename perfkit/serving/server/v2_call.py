@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from perfkit.serving.server.call import Written
 from perfkit.serving.server.replies import JSON
 from perfkit.serving.server.signature import Signature, TensorSpec
 from perfkit.serving.server.v2_metadata import VERSION
@@ -26,10 +25,12 @@ class Asked(NamedTuple):
 class V2Call:
     """A request in tensors that was understood."""
 
-    __slots__ = ("_asked", "_head", "_signature", "payloads")
+    __slots__ = ("_asked", "_head", "_signature", "content_type", "headers", "payloads")
 
     def __init__(self, model: str, request_id: str | None, signature: Signature, asked: Sequence[Asked]) -> None:
         self.payloads: list[Any] = []
+        self.content_type = JSON
+        self.headers = b""
         head = {"model_name": model, "model_version": VERSION}
         self._head = orjson.dumps(head if request_id is None else head | {"id": request_id})[:-1]
         self._signature = signature
@@ -44,7 +45,7 @@ class V2Call:
             encoded.append(to_binary(array, spec.datatype) if is_binary else to_json(array, spec.datatype))
         return encoded
 
-    def write(self, outputs: Sequence[list[bytes]]) -> Written:
+    def write(self, outputs: Sequence[list[bytes]]) -> bytes:
         """All inputs' outputs, one tensor for each asked output."""
         described: list[bytes] = []
         blobs: list[bytes] = []
@@ -62,6 +63,7 @@ class V2Call:
                 described.append(b'%b,"data":[%b]}' % (orjson.dumps(facts)[:-1], b",".join(parts)))
         header = b'%b,"outputs":[%b]}' % (self._head, b",".join(described))
         if not blobs:
-            return Written(header, JSON)
-        length = b"inference-header-content-length: %d\r\n" % len(header)
-        return Written(b"".join((header, *blobs)), OCTETS, length)
+            return header
+        self.content_type = OCTETS
+        self.headers = b"inference-header-content-length: %d\r\n" % len(header)
+        return b"".join((header, *blobs))

@@ -104,7 +104,7 @@ def test_stats_tell_how_many_threads_the_crew_has_and_had(lab, dial, gate, event
     wires = [dial(lab) for _ in range(4)]
     for wire in wires:
         wire.post({"input": gate.payload})
-    expected = {"model": "elastic", "current": 3, "peak": 3, "started": 3, "replica_loads": []}
+    expected = {"model": "elastic", "current": 3, "peak": 3, "started": 3, "resting": 0, "replica_loads": []}
     eventually(lambda: lab.stats()["crew"] == expected)
 
     def ours():

@@ -44,6 +44,8 @@ class CoroutineSeat:
 class CoroutineCrew:
     """Coroutines on an event loop over the dispatcher's queue, and executor threads for the blocking calls."""
 
+    only_queues = True
+
     def __init__(self, bench: Bench, size: int) -> None:
         self.admit = bench.dispatcher.admit
         self.put = bench.dispatcher.put

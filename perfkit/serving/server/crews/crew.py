@@ -30,6 +30,8 @@ class Headcount:
 class Crew(Protocol):
     """The threads that take jobs from a dispatcher. Safe for any thread."""
 
+    only_queues: bool  # nobody is ever there for one job alone: to be admitted and to be queued may be one step
+
     def start(self) -> tuple[int, ...]:
         """Get ready to serve; the effective intra-op threads of each station. Raises what the model raises."""
 

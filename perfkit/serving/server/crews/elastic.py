@@ -24,6 +24,8 @@ from perfkit.serving.server.station import Bench, Station
 class ElasticCrew:
     """Between `core` and `max` threads over the dispatcher's queue."""
 
+    only_queues = False
+
     def __init__(self, bench: Bench, limits: ElasticLimits) -> None:
         self._bench = bench
         self._dispatcher = bench.dispatcher

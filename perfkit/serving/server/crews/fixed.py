@@ -11,6 +11,8 @@ from perfkit.serving.server.worker import Worker
 class FixedCrew:
     """Workers that take from the dispatcher, each with a station of its own (`pool`; one of them is `serial`)."""
 
+    only_queues = True
+
     def __init__(self, bench: Bench, size: int) -> None:
         self.admit = bench.dispatcher.admit
         self.put = bench.dispatcher.put

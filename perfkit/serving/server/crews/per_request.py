@@ -26,6 +26,8 @@ from perfkit.serving.server.worker import open_warm
 class ThreadPerRequest:
     """A crew that nobody belongs to for longer than one request."""
 
+    only_queues = False
+
     def __init__(self, bench: Bench) -> None:
         self.put = bench.dispatcher.put  # never used: `takes` says yes
         self._dispatcher = bench.dispatcher
