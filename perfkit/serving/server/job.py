@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -19,8 +18,9 @@ class Receiver(Protocol):
         """The job has its output or its error."""
 
 
-to_json: Callable[[Any], bytes] = functools.partial(orjson.dumps, option=orjson.OPT_SERIALIZE_NUMPY)
-"""A model's answer as JSON, arrays of numbers included; raises TypeError for what has none."""
+def to_json(answer: Any) -> bytes:
+    """A model's answer as JSON, arrays of numbers included; raises TypeError for what has none."""
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class Job:
