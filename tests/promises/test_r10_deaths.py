@@ -228,6 +228,7 @@ def kill_often(rig_of, eventually, told, crew, deaths):
 
     def breaks(place):
         with lock:
+            rig.finished.killed_s.pop(threading.get_ident(), None)  # of a thread that held nothing when it died
             if chance.random() > 0.1:
                 return None
             rig.finished.killed_s[threading.get_ident()] = time.monotonic()
