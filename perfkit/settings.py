@@ -347,7 +347,7 @@ class ServerSettings(Checked):
 def _check_concurrency(settings: ServerSettings) -> None:
     """Refuse what the concurrency model cannot do; raises ConfigError."""
     model = settings.concurrency.model
-    if model in ("pool", "asyncio") and settings.min_workers > settings.workers:
+    if model in ("pool", "asyncio", "processes") and settings.min_workers > settings.workers:
         raise ConfigError(
             f"min_workers is {settings.min_workers} with workers = {settings.workers}; it takes at most as many"
         )

@@ -103,6 +103,7 @@ class Station:
             bench.outbox.put(ended_early)
             self._held = [job for job, _ in answered]
         self._hand_on(answered, cpu)
+        self._held = ()
         if bench.dispatcher.wants_times:
             bench.dispatcher.served(len(taken.jobs), bench.device.clock.now_ns() - taken.taken_ns)
 
