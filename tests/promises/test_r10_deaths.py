@@ -133,7 +133,8 @@ class Finished:
 
     def put(self, jobs):
         self.jobs.extend(jobs)
-        if (killed_s := self.killed_s.pop(threading.get_ident(), None)) is not None:
+        killed_s = self.killed_s.pop(threading.get_ident(), None)
+        if killed_s is not None and any(job.code == "worker_died" for job in jobs):
             self.noticed_s.append(time.monotonic() - killed_s)
 
 
@@ -258,6 +259,7 @@ def kill_often(rig_of, eventually, told, crew, deaths):
     assert sorted(map(id, rig.finished.jobs)) == sorted(map(id, jobs)), "each once"
     assert {job.end_state for job in jobs} <= {EndState.OK, EndState.FAILED, EndState.REJECTED}
     assert rejected > 0, "a crash loop takes no requests"
+    assert max(rig.finished.noticed_s) <= 1.0
 
 
 @pytest.mark.parametrize("crew", CREWS)
