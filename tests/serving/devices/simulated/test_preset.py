@@ -7,14 +7,12 @@ from perfkit.errors import ConfigError
 from perfkit.serving.devices.simulated.preset import ServiceParts, Step, load_preset, preset_names, read_preset
 from perfkit.settings import ServerSettings
 
-KNOWN = ["bert-large", "s001-a10", "s002-textcls", "s003-threads"]
+KNOWN = ["bert-large", "s001-a10", "s002-textcls", "s003-threads", "steady-100rps"]
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones():
     assert preset_names() == KNOWN
-    with pytest.raises(
-        ConfigError, match=r"unknown preset 's004'; known: bert-large, s001-a10, s002-textcls, s003-threads"
-    ):
+    with pytest.raises(ConfigError, match=rf"unknown preset 's004'; known: {', '.join(KNOWN)}"):
         load_preset("s004")
 
 
