@@ -1,7 +1,7 @@
 """What do processes gain where a second worker thread gains nothing, because preprocess is pure Python?"""
 
+import dataclasses
 import os
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +10,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
 ROUNDS = 5
 SECONDS = 3
 CONCURRENCY = 16
-MODEL = "python_preprocess:PythonPreprocess"
+MODEL = "sample_models.pure_python:PurePython"
+BODY = '{"input": "how do I reset my password"}'
 LEAST_OF_INLINE = 1.5
 MOST_OF_ONE_WORKER = 1.3
 PLANS = {
@@ -20,17 +21,11 @@ PLANS = {
 }
 
 
-@pytest.fixture
-def model_on_path():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))  # launched servers can import what this process can
-        yield
-
-
-def test_python_preprocess_in_processes_beside_threads(model_on_path, start_perfkit, drive, rounds, show, judge):
+def test_python_preprocess_in_processes_beside_threads(start_perfkit, drive, rounds, show, judge):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two cores")
-    with start_perfkit(MODEL) as (ours, service):
+    with start_perfkit(MODEL) as (contestant, service):
+        ours = dataclasses.replace(contestant, body=BODY)
 
         def play():
             phases = {}
