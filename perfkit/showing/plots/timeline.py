@@ -18,7 +18,7 @@ from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, plai
 if TYPE_CHECKING:
     import pandas
 
-_SLICES = 60  # of the longest run: as many points as a line of this width can show apart
+_SLICES = 30  # of the longest run: enough to see a development, few enough that a slice holds several requests
 _LEAST_SLICE_S = 0.05
 _HEIGHT = 560
 _OK = "ok"
@@ -88,7 +88,8 @@ def plot_timeline(table: pandas.DataFrame, *, title: str = "Over time", simulate
             figure.add_scatter(
                 x=rows["elapsed_s"].tolist(),
                 y=scaled(rows[column], scale),
-                mode="lines",
+                mode="lines" if "dash" in line else "lines+markers",  # a slice between two gaps is a mark alone
+                marker={"size": 4},
                 line={"color": color, **line},
                 name=plain(label),
                 legendgroup=label,
