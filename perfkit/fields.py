@@ -39,7 +39,8 @@ def nested(record: type) -> Any:
 
 def named(record: type) -> Any:
     """A field that holds settings records under names of the user's own, such as `[lanes.online]`; none at first."""
-    return dataclasses.field(default_factory=dict, metadata={"entries": record})
+    # No part of the record's hash, which stays right without it: a table has none.
+    return dataclasses.field(default_factory=dict, hash=False, metadata={"entries": record})
 
 
 def is_leaf(item: dataclasses.Field[Any]) -> bool:
