@@ -21,7 +21,7 @@ from perfkit.serving.server.deaths import LOST
 from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.service import Service
 
-_GRACE_S = 0.25  # for what threads that have not met the lost device yet still finish
+_FINISH_S = 0.25  # for what threads that have not met the lost device yet still finish
 _FLUSH_S = 2.0  # for clients to take the last answers
 _MOST_WAITING = 4096  # connections that are still taken up; a flood must not keep the service from ending
 _GRACE_S = 0.1  # who is about to send a request is told to go, where a closed connection would only be an error
@@ -63,7 +63,7 @@ async def abandon(front: Front, server: asyncio.Server) -> NoReturn:
     server.close()
     front.drain()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(front.close_idle(), _GRACE_S)
+        await asyncio.wait_for(front.close_idle(), _FINISH_S)
     await _turn_away(front)
     os._exit(DeviceLost.exit_code)  # threads may hang in the device for ever
 
