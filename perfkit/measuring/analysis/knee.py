@@ -35,16 +35,18 @@ class Estimate:
 
 
 def find_knee(
-    values: Sequence[float], points: Sequence[Point | Document], p99_s: float | None = None
+    values: Sequence[Any], points: Sequence[Point | Document], p99_s: float | None = None
 ) -> dict[str, Any] | None:
-    """The knee over the values of one varied numeric setting, or None where no estimator sees one."""
+    """The knee over the values of one varied setting; None when they are no numbers or no estimator sees one."""
     documents = [point.to_json() if isinstance(point, Point) else point for point in points]
     setting = _varied_name(values, documents)
+    if setting is None:
+        return None
     curve = sorted(
         ((float(value), point) for value, point in zip(values, documents, strict=True) if is_usable(point)),
         key=lambda pair: pair[0],
     )
-    if setting is None or len(curve) < LEAST_POINTS or curve[0][0] <= 0:
+    if len(curve) < LEAST_POINTS or curve[0][0] <= 0:
         return None
     found = [_by_elasticity(curve), _by_budget(curve, p99_s), _by_bounds(setting, curve), _by_chord(curve)]
     seen = [estimate for estimate in found if estimate is not None]
@@ -67,7 +69,7 @@ def _over_unfit(end: float, beyond: Sequence[float], unfit: Sequence[float]) -> 
     return [end, *itertools.takewhile(unfit.__contains__, beyond)][-1]
 
 
-def _varied_name(values: Sequence[float], documents: Sequence[Document]) -> str | None:
+def _varied_name(values: Sequence[Any], documents: Sequence[Document]) -> str | None:
     """The one varied setting that takes these numbers."""
     names = {name for document in documents for name in document["varied"]}
     for name in sorted(names):

@@ -43,14 +43,11 @@ class Contrast:
     @property
     def knees(self) -> dict[str, Mapping[str, Any]]:
         """Label of a side -> its knee, where one can be told."""
-        found: dict[str, Mapping[str, Any]] = {}
-        for label, points in self.series.items():
-            values = [point["varied"][self.varied] for point in points]
-            is_numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-            knee = find_knee(values, points) if is_numeric else None
-            if knee is not None:
-                found[label] = knee
-        return found
+        found = {
+            label: find_knee([point["varied"][self.varied] for point in points], points)
+            for label, points in self.series.items()
+        }
+        return {label: knee for label, knee in found.items() if knee is not None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

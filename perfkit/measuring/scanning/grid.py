@@ -26,7 +26,8 @@ from perfkit.measuring.scanning.host import Given, Host
 from perfkit.measuring.scanning.plan import Axis, Point, ScanPlan, find_field, grid
 from perfkit.measuring.service import Service
 
-_USUAL_CONCURRENCY = 8
+USUAL_CONCURRENCY = 8  # users, where nobody says how many
+PART_OVERHEAD_S = 0.8  # a part's own: settle, change the setting, start and stop the processes, save
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ def scan(
     Without a load there are 8 users in a closed loop. Afterwards the service has the settings that it had
     before. Raises ConfigError for an unknown name or value, TargetFailed when the service dies.
     """
-    load = load or ClosedLoop(concurrency=_USUAL_CONCURRENCY)
+    load = load or ClosedLoop(concurrency=USUAL_CONCURRENCY)
     wanted = {name: values} if isinstance(name, str) else name
     axes = {key: Axis(name=find_field(key, load), values=tuple(its)) for key, its in wanted.items()}
     before, host = service.settings, Given(service)
@@ -204,6 +205,4 @@ def _knee(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The knee over the one varied numeric setting; None for a grid or a setting without an order."""
     varied = points[0]["varied"]
     values = [value for point in points for value in point["varied"].values()]
-    if len(varied) != 1 or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        return None
-    return find_knee(values, points)
+    return find_knee(values, points) if len(varied) == 1 else None

@@ -21,7 +21,7 @@ from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Progress, Watch
 from perfkit.measuring.profile import profile
-from perfkit.measuring.scanning.grid import Scan, ScanProgress, open_scan_results, run_scan
+from perfkit.measuring.scanning.grid import PART_OVERHEAD_S, Scan, ScanProgress, open_scan_results, run_scan
 from perfkit.measuring.scanning.host import Launched
 from perfkit.measuring.scanning.plan import Point, ScanPlan
 from perfkit.measuring.service import Service
@@ -34,7 +34,6 @@ BATCH_WORKERS = 2
 IN_FLIGHT = 32
 TEXT_MODELS = ("minilm",)
 TEXT_SETS = {"short queries": "texts/short.jsonl", "mixed lengths": "texts/mixed.jsonl"}
-_OVERHEAD_S = 0.8  # per part: settle, change the setting, start and stop the processes, save
 _STACK_MODES = 3
 _SCAN, _FLAME, _FINAL = "scan", "flame graph", "recommended against default"
 
@@ -221,9 +220,9 @@ class _Budget:
     """Turns the progress of each step into the progress of the whole tour."""
 
     def __init__(self, plan: ScanPlan, pace: Pace, watch: TourWatch) -> None:
-        scan_s = len(plan.points) * plan.rounds * (plan.seconds / plan.rounds + _OVERHEAD_S)
-        stacks_s = _STACK_MODES * (pace.stacks_s + _OVERHEAD_S)
-        final_s = 2 * (pace.final_s + min(2, pace.rounds) * _OVERHEAD_S)
+        scan_s = len(plan.points) * plan.rounds * (plan.seconds / plan.rounds + PART_OVERHEAD_S)
+        stacks_s = _STACK_MODES * (pace.stacks_s + PART_OVERHEAD_S)
+        final_s = 2 * (pace.final_s + min(2, pace.rounds) * PART_OVERHEAD_S)
         self._watch = watch
         self._total_s = scan_s + stacks_s + final_s
         self._starts_s = {_SCAN: 0.0, _FLAME: scan_s, _FINAL: scan_s + stacks_s}
@@ -240,7 +239,7 @@ class _Budget:
 
     def scan(self, progress: ScanProgress) -> None:
         """A part of a scan goes on."""
-        part_s = progress.part_seconds + _OVERHEAD_S
+        part_s = progress.part_seconds + PART_OVERHEAD_S
         varied = ", ".join(f"{name}={value}" for name, value in progress.varied.items())
         self._tell(f"{self._step}: {varied}", progress.part * part_s + _elapsed_s(progress.live, part_s))
 

@@ -10,9 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.replies import JSON
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
+
+
+MAX_ID_CHARACTERS = 256  # of the id that a client gives its request
 
 
 class MalformedRequest(Exception):
@@ -22,6 +26,16 @@ class MalformedRequest(Exception):
         super().__init__(message)
         self.status = status
         self.code = code
+
+
+def check_content(request: Request, allowed: Sequence[bytes]) -> None:
+    """Raises MalformedRequest with 415 unless the body is of an allowed type, JSON where none is told, and plain."""
+    content_type = request.headers.get(b"content-type", JSON)
+    if content_type not in allowed and content_type.partition(b";")[0].strip().lower() not in allowed:
+        came, wanted = content_type.decode("latin-1")[:80], " or ".join(known.decode() for known in allowed)
+        raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send {wanted}")
+    if b"content-encoding" in request.headers:
+        raise MalformedRequest(415, "content_encoding", "send the body without content-encoding")
 
 
 class Call(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from perfkit.serving.server.call import MalformedRequest
+from perfkit.serving.server.call import MAX_ID_CHARACTERS, MalformedRequest, check_content
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.job import to_json
 from perfkit.serving.server.replies import JSON
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_INPUTS = 1024  # of one request
 _SHAPE = '{"input": …} or {"inputs": […]}'
-_MAX_ID_CHARACTERS = 256
+_TYPES = (JSON,)
 
 
 class PlainCall:
@@ -45,12 +45,7 @@ class PlainCall:
 
 def read_document(request: Request) -> dict[str, Any]:
     """The request's JSON object; raises MalformedRequest with 415 or 400."""
-    content_type = request.headers.get(b"content-type", JSON)
-    if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
-        came = content_type.decode("latin-1")[:80]
-        raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send application/json")
-    if b"content-encoding" in request.headers:
-        raise MalformedRequest(415, "content_encoding", "send the body without content-encoding")
+    check_content(request, _TYPES)
     try:
         document = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
@@ -79,8 +74,8 @@ def read_id(document: dict[str, Any]) -> bytes:
     given = document.get("id")
     if given is None:
         return b""
-    if type(given) not in (str, int, float) or (type(given) is str and len(given) > _MAX_ID_CHARACTERS):
-        allowed = f"a text of at most {_MAX_ID_CHARACTERS} characters, or a number"
+    if type(given) not in (str, int, float) or (type(given) is str and len(given) > MAX_ID_CHARACTERS):
+        allowed = f"a text of at most {MAX_ID_CHARACTERS} characters, or a number"
         raise MalformedRequest(400, "bad_id", f"id must be {allowed}")
     return orjson.dumps(given)
 

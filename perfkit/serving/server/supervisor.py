@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 
 from perfkit import children
-from perfkit.clock import REAL_CLOCK
+from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.errors import PerfkitError
 from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.scheduling.restarts import LOOP_DEATHS, WINDOW_NS, Restarts
@@ -91,7 +91,7 @@ class _Supervisor:
         now_ns = REAL_CLOCK.now_ns()
         pause_ns = self._restarts.died(now_ns)
         if self._restarts.is_looping(now_ns):
-            seconds = WINDOW_NS // 1_000_000_000
+            seconds = WINDOW_NS // NS_PER_S
             _say(f"perfkit: the device was lost {LOOP_DEATHS} times within {seconds} s; the service is given up")
             return False
         _say("the device is lost; the server is started again")

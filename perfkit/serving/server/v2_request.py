@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from perfkit.serving.server.call import MalformedRequest
+from perfkit.serving.server.call import MAX_ID_CHARACTERS, MalformedRequest, check_content
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.model import InputRefused
+from perfkit.serving.server.replies import JSON
 from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec, signature_of
 from perfkit.serving.server.stages import describe
 from perfkit.serving.server.v2_call import OCTETS, Asked, V2Call
@@ -30,10 +31,9 @@ from perfkit.serving.server.v2_tensors import (
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
 
-_JSON_TYPES = (b"application/json", OCTETS)
+_TYPES = (JSON, OCTETS)
 _LENGTH_HEADER = b"inference-header-content-length"
 _MAX_DIGITS = 18  # of a number that fits 64 bits
-_MAX_ID_CHARACTERS = 256
 _SEQUENCES = "requests are served one by one; leave it out"
 _UNSERVED = {  # with what to do instead: an option that is dropped without a word would be a lie
     "shared_memory_region": "send data",
@@ -54,8 +54,8 @@ def read_infer(service: Service, request: Request) -> V2Call:
     document, tail = (_document(head), tail) if head else _raw(signature, tail)
     parameters = _parameters(document, "the request")
     request_id = document.get("id")
-    if not (request_id is None or isinstance(request_id, str)) or len(request_id or "") > _MAX_ID_CHARACTERS:
-        raise _malformed(f"id must be a string of at most {_MAX_ID_CHARACTERS} characters")
+    if not (request_id is None or isinstance(request_id, str)) or len(request_id or "") > MAX_ID_CHARACTERS:
+        raise _malformed(f"id must be a string of at most {MAX_ID_CHARACTERS} characters")
     asked = _asked(document, signature, is_binary=_flag(parameters, "binary_data_output"))
     call = V2Call(service.settings.model, request_id, signature, asked)
     arrays = _Reading(signature.inputs, tail, most_inputs(service)).arrays(document)
@@ -65,13 +65,7 @@ def read_infer(service: Service, request: Request) -> V2Call:
 
 def _halves(request: Request) -> tuple[bytes | bytearray | memoryview, memoryview]:
     """The JSON and the bytes behind it."""
-    content_type = request.headers.get(b"content-type", _JSON_TYPES[0]).partition(b";")[0].strip().lower()
-    if content_type not in _JSON_TYPES:
-        came = content_type.decode("latin-1")[:80]
-        allowed = " or ".join(known.decode() for known in _JSON_TYPES)
-        raise MalformedRequest(415, "content_type", f"content-type is {came!r}; send {allowed}")
-    if b"content-encoding" in request.headers:
-        raise MalformedRequest(415, "content_encoding", "send the body without content-encoding")
+    check_content(request, _TYPES)
     body, text = request.body, request.headers.get(_LENGTH_HEADER)
     if text is None:
         if not body:

@@ -20,18 +20,14 @@ import pandas  # noqa: F401
 from perfkit import fields
 from perfkit.errors import ConfigError, PerfkitError
 from perfkit.measuring.scanning.contrast import Contrast, Question, contrast
-from perfkit.measuring.scanning.grid import ScanProgress
+from perfkit.measuring.scanning.grid import PART_OVERHEAD_S, ScanProgress
 from perfkit.measuring.scanning.plan import LOAD, SERVER, find_field
 from perfkit.showing.notebook.chart import Chart
+from perfkit.showing.notebook.look import style_of
 from perfkit.showing.notebook.views import curve_of
 from perfkit.units import format_duration
 
-_LOOK = """<style>
-.perfkit-contest .quiet { opacity: 0.8; }
-.perfkit-contest .error { color: var(--jp-error-color1, #d32f2f); font-weight: 600; overflow-wrap: anywhere; }
-.perfkit-contest .widget-html-content { line-height: 1.5; white-space: normal; margin: 0; }
-</style>"""
-_OVERHEAD_S = 0.8  # a part's own: change the setting, settle, start and stop the processes, save
+_CLASS = "perfkit-contest"
 Knobs = Mapping[str, Sequence[Any]]
 """Setting or load field -> the values that its slider offers, the first one being where it stands."""
 
@@ -58,9 +54,9 @@ class Contest:
 
     def _arranged(self) -> ipywidgets.VBox:
         row = ipywidgets.HBox([self._button, self._status], layout={"align_items": "center"})
-        look = ipywidgets.HTML(_LOOK)
+        look = ipywidgets.HTML(style_of(_CLASS))
         box = ipywidgets.VBox([*self._sliders.values(), row, look, self._problem, self._chart_box])
-        box.add_class("perfkit-contest")
+        box.add_class(_CLASS)
         return box
 
     @property
@@ -118,7 +114,7 @@ class Contest:
         varied = ", ".join(
             f"{value}" if name == "side" else f"{name} {value}" for name, value in progress.varied.items()
         )
-        left_s = (progress.parts - progress.part) * (progress.part_seconds + _OVERHEAD_S)
+        left_s = (progress.parts - progress.part) * (progress.part_seconds + PART_OVERHEAD_S)
         self._say(f"measuring {varied}; about {format_duration(left_s)} left")
 
     def _draw(self) -> None:
@@ -132,7 +128,7 @@ class Contest:
     def _seconds(self) -> float:
         asked = self._question
         parts = len(asked.sides) * len(asked.values) * asked.rounds
-        return parts * (asked.seconds / asked.rounds + _OVERHEAD_S)
+        return parts * (asked.seconds / asked.rounds + PART_OVERHEAD_S)
 
     def _say(self, text: str) -> None:
         self._status.value = f"<span role='status'>{html.escape(text)}</span>"

@@ -18,15 +18,12 @@ from perfkit.measuring.phase import Progress
 from perfkit.measuring.service import Service
 from perfkit.showing.notebook.controls import CONCURRENCY, MS_PER_S, WINDOW, make_sliders
 from perfkit.showing.notebook.live_view import LiveView
+from perfkit.showing.notebook.look import style_of
 from perfkit.showing.notebook.session import RUNNING, STARTING, Session
 from perfkit.showing.notebook.table import table_of, to_html
 from perfkit.units import format_duration
 
-_LOOK = """<style>
-.perfkit-panel .quiet { opacity: 0.8; }
-.perfkit-panel .error { color: var(--jp-error-color1, #d32f2f); font-weight: 600; overflow-wrap: anywhere; }
-.perfkit-panel .widget-html-content { line-height: 1.5; white-space: normal; margin: 0; }
-</style>"""
+_CLASS = "perfkit-panel"
 _HINT = "Threads, batch and window take effect at once, users with the next run."
 
 
@@ -51,10 +48,10 @@ class Panel:
     def _arranged(self) -> ipywidgets.VBox:
         columns = {"grid_template_columns": "repeat(2, minmax(0, 1fr))", "width": "100%"}
         sliders = ipywidgets.GridBox(list(self._sliders.values()), layout=columns)
-        hint = ipywidgets.HTML(f"{_LOOK}<span class='quiet'>{_HINT}</span>")
+        hint = ipywidgets.HTML(f"{style_of(_CLASS)}<span class='quiet'>{_HINT}</span>")
         buttons = ipywidgets.HBox([self._start, self._stop, self._status], layout={"align_items": "center"})
         box = ipywidgets.VBox([sliders, hint, buttons, self._error, self._live.chart, self._result])
-        box.add_class("perfkit-panel")
+        box.add_class(_CLASS)
         return box
 
     def _listen(self) -> None:

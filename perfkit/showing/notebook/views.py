@@ -11,7 +11,7 @@ from perfkit.measuring.experiment import Run
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.profile import profile
 from perfkit.measuring.scanning.contrast import Contrast
-from perfkit.measuring.scanning.grid import Scan
+from perfkit.measuring.scanning.grid import USUAL_CONCURRENCY, Scan
 from perfkit.measuring.scanning.tour import Tour
 from perfkit.measuring.service import Service
 from perfkit.showing.report.collect import report_of_run, report_of_scan
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Scans = Scan | Contrast | Mapping[str, Scan]
 """A scan, a contrast, or several scans of the same setting by a label each."""
-_USUAL_CONCURRENCY = 8
 
 
 def flame(target: Run | Tour | Service, load: Load | None = None, seconds: float = 3.0) -> Flame:
@@ -46,7 +45,7 @@ def flame(target: Run | Tour | Service, load: Load | None = None, seconds: float
 
 def _profiled(target: Run | Tour | Service, load: Load | None, seconds: float) -> Run:
     if isinstance(target, Service):
-        return profile(target, load or ClosedLoop(concurrency=_USUAL_CONCURRENCY), seconds)
+        return profile(target, load or ClosedLoop(concurrency=USUAL_CONCURRENCY), seconds)
     if isinstance(target, Run):
         return target
     if not isinstance(target, Tour):
