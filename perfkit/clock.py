@@ -9,9 +9,23 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 NS_PER_S = 1_000_000_000
+
+
+class Waitable(Protocol):
+    """What a thread rests on: `threading.Condition`, or what is used in the same way."""
+
+    def wait(self, timeout: float | None = None, /) -> object:
+        """Give the lock up until notified, or for so many seconds."""
+
+    def notify_all(self) -> None:
+        """Wake who waits; the caller holds the lock."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, *raised: Any) -> object: ...
 
 
 class Clock(Protocol):
@@ -20,7 +34,7 @@ class Clock(Protocol):
     def now_ns(self) -> int:
         """Nanoseconds of the host's monotonic clock."""
 
-    def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
+    def wait(self, condition: Waitable, until_ns: int | None) -> None:
         """Wait on a condition that the caller holds: until notified, or until an instant."""
 
     def sleep_until(self, until_ns: int) -> None:
@@ -32,7 +46,7 @@ class RealClock:
 
     now_ns = staticmethod(time.monotonic_ns)
 
-    def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
+    def wait(self, condition: Waitable, until_ns: int | None) -> None:
         """Wait until notified or until an instant; a notice may come without cause, as for any condition."""
         if until_ns is None:
             condition.wait()
@@ -54,7 +68,7 @@ class ManualClock:
     def __init__(self, start_ns: int = 0) -> None:
         self._now_ns = start_ns
         self._moved = threading.Condition()  # guards _now_ns and _waiters
-        self._waiters: list[threading.Condition] = []
+        self._waiters: list[Waitable] = []
 
     def now_ns(self) -> int:
         """Nanoseconds as of the last `advance`."""
@@ -70,7 +84,7 @@ class ManualClock:
             with condition:
                 condition.notify_all()
 
-    def wait(self, condition: threading.Condition, until_ns: int | None) -> None:
+    def wait(self, condition: Waitable, until_ns: int | None) -> None:
         """Wait until notified, or until time has been moved at all; returns at once when the instant has passed."""
         with self._moved:  # looked at and registered in one go, so that no move falls in between
             if until_ns is not None and self._now_ns >= until_ns:

@@ -87,17 +87,11 @@ class Lane:
 
     def _computed_in_place(self, entered_ns: int) -> DeviceInstants:
         device, compute = self._device, self._compute
-        measured = (device.instant_ns(compute.started), device.instant_ns(compute.ended))
-        (started_ns, ended_ns), clamped_ns = in_ledger_order(measured, entered_ns, self._now_ns())
-        return DeviceInstants(
-            h2d_started_ns=0,
-            h2d_ended_ns=0,
-            compute_started_ns=started_ns,
-            compute_ended_ns=ended_ns,
-            d2h_started_ns=0,
-            d2h_ended_ns=0,
-            clamped_ns=clamped_ns,
-        )
+        started_ns, ended_ns = device.instant_ns(compute.started), device.instant_ns(compute.ended)
+        clamped_ns, left_ns = 0, self._now_ns()
+        if not entered_ns <= started_ns <= ended_ns <= left_ns:
+            (started_ns, ended_ns), clamped_ns = in_ledger_order((started_ns, ended_ns), entered_ns, left_ns)
+        return DeviceInstants(0, 0, started_ns, ended_ns, 0, 0, clamped_ns)
 
     def _copied_and_computed(self, entered_ns: int) -> DeviceInstants:
         spans = (self._h2d, self._compute, self._d2h)

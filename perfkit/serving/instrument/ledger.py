@@ -91,9 +91,9 @@ class SharedLedger(Ledger):
     def open(self) -> int:
         """As in `Ledger`, from any thread."""
         with self._lock:
-            return super().open()
+            return Ledger.open(self)  # cheaper than by super(), and once a batch
 
     def close(self, row: int) -> None:
         """As in `Ledger`, from any thread."""
         with self._lock:
-            super().close(row)
+            Ledger.close(self, row)

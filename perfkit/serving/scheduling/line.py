@@ -161,11 +161,8 @@ class Line(Generic[Item]):
     def _drop_expired(self, now_ns: int) -> list[Item]:
         """Take what has expired off the heads of the queues."""
         expired: list[Item] = []
-        waiting = self._waiting
-        while waiting and 0 < waiting[0].deadline_ns <= now_ns:
-            expired.append(waiting.popleft())
-        waiting = self._alone
-        while waiting and 0 < waiting[0].deadline_ns <= now_ns:
-            expired.append(waiting.popleft())
+        for waiting in (self._waiting, self._alone):
+            while waiting and 0 < waiting[0].deadline_ns <= now_ns:
+                expired.append(waiting.popleft())
         self._admitted -= len(expired)
         return expired

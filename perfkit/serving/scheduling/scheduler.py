@@ -34,6 +34,8 @@ class Scheduler(Line[Item]):
     def decide(self, now_ns: int) -> Decision[Item]:
         """What should a free worker do now?"""
         waiting, max_size = self._waiting, self.max_size
+        if not waiting and not self._alone:
+            return Idle([])
         expired = self._drop_expired(now_ns)
         if self._alone and (not waiting or self._goes_alone(now_ns)):
             return self._send_alone(now_ns, expired)

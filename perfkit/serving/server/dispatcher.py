@@ -20,6 +20,7 @@ from perfkit.serving.scheduling.scheduler import Scheduler
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Exit
 from perfkit.serving.server.rejections import REJECTIONS
+from perfkit.serving.server.seat import Seat
 
 
 class Taken(NamedTuple):
@@ -37,8 +38,8 @@ class Rest(NamedTuple):
     until_ns: int | None
 
 
-class Seat(Protocol):
-    """What one worker rests on; each has its own."""
+class Resting(Protocol):
+    """A worker that may be woken; each has its own seat."""
 
     def notify(self) -> None:
         """Wake the worker. Called under the dispatcher's lock."""
@@ -69,13 +70,13 @@ class Dispatcher:
         self._clock = clock
         self._outbox = outbox
         self._lock = threading.Lock()  # guards the scheduler, _parked, _leader and _is_closed
-        self._parked: list[Seat] = []
-        self._leader: Seat | None = None
+        self._parked: list[Resting] = []
+        self._leader: Resting | None = None
         self._is_closed = False
 
-    def new_seat(self) -> threading.Condition:
+    def new_seat(self) -> Seat:
         """What one worker parks on; each worker needs its own."""
-        return threading.Condition(self._lock)
+        return Seat(self._lock)
 
     @property
     def queued(self) -> int:
@@ -178,7 +179,7 @@ class Dispatcher:
             self._let_in()
             return was_here
 
-    def take(self, seat: threading.Condition, patience_ns: int | None = None) -> Taken | None:
+    def take(self, seat: Seat, patience_ns: int | None = None) -> Taken | None:
         """Block the worker until it has a batch; None when the dispatcher is closed and empty.
 
         With a patience also None when there was nothing for the worker for so long.
@@ -193,7 +194,7 @@ class Dispatcher:
                     self._rise(seat)
             return found
 
-    def look(self, seat: Seat, free_ns: int) -> Taken | Rest | None:
+    def look(self, seat: Resting, free_ns: int) -> Taken | Rest | None:
         """As `take`, for a worker that must not block: told to rest, it looks again once its seat has been notified
         or the instant has come.
         """
@@ -201,7 +202,7 @@ class Dispatcher:
             self._rise(seat)
             return self._look(seat, free_ns, None)
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, seat: Resting) -> None:
         """A worker died, perhaps after it was woken for something that waits: somebody else looks."""
         with self._lock:
             self._rise(seat)
@@ -253,7 +254,7 @@ class Dispatcher:
         elif self._parked:
             self._parked.pop().notify()
 
-    def _look(self, seat: Seat, free_ns: int, until_ns: int | None) -> Taken | Rest | None:
+    def _look(self, seat: Resting, free_ns: int, until_ns: int | None) -> Taken | Rest | None:
         while True:
             now_ns = self._clock.now_ns()
             decision = self._scheduler.decide(now_ns)
@@ -276,7 +277,7 @@ class Dispatcher:
             self._parked.append(seat)
             return Rest(until_ns)
 
-    def _rise(self, seat: Seat) -> None:
+    def _rise(self, seat: Resting) -> None:
         if self._leader is seat:
             self._leader = None
         elif seat in self._parked:  # out of patience, or woken by close: not by _wake_one

@@ -10,9 +10,8 @@ another process must be what multiprocessing can send.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from perfkit.errors import PerfkitError
 from perfkit.serving.devices.device import Device
@@ -22,8 +21,7 @@ class InputRefused(PerfkitError):
     """The model cannot use this input; the client gets 422 with the text, its batch mates are unharmed."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Collated:
+class Collated(NamedTuple):
     """One call's input: what the model takes, and how much of it is padding.
 
     `units` counts the useful work (tokens, pixels, or simply requests) and `padded_units` what the

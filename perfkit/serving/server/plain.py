@@ -32,7 +32,7 @@ class PlainCall:
         document = read_document(request)
         self._service = service
         self.payloads = read_inputs(document, service.settings.queue.depth)
-        self._id = read_id(document)
+        self._id = read_id(document["id"]) if "id" in document else b""
         self._is_list = "inputs" in document
 
     def write(self, outputs: Sequence[bytes]) -> bytes:
@@ -69,9 +69,8 @@ def read_inputs(document: dict[str, Any], depth: int | None) -> list[Any]:
     return inputs
 
 
-def read_id(document: dict[str, Any]) -> bytes:
-    """The JSON of the request's own id, empty when it has none; raises MalformedRequest."""
-    given = document.get("id")
+def read_id(given: Any) -> bytes:
+    """The JSON of the id that a request gives, empty for null; raises MalformedRequest."""
     if given is None:
         return b""
     if type(given) not in (str, int, float) or (type(given) is str and len(given) > MAX_ID_CHARACTERS):

@@ -227,15 +227,18 @@ class Prediction:
         if self._alarm is not None:
             self._alarm.cancel()
         middleware_ns = answered_ns - self._arrived_ns if status else 0
+        if not ledger.stamps:
+            replied_ns = 0
         for job in self._jobs:
-            cells[job.row + c.REPLIED] = replied_ns if ledger.stamps else 0
-            cells[job.row + c.MIDDLEWARE] = middleware_ns
-            cells[job.row + c.END_STATE] = job.end_state
-            cells[job.row + c.STATUS] = status
-            service.ended[job.end_state] += 1
+            row, end_state = job.row, job.end_state
+            cells[row + c.REPLIED] = replied_ns
+            cells[row + c.MIDDLEWARE] = middleware_ns
+            cells[row + c.END_STATE] = end_state
+            cells[row + c.STATUS] = status
+            service.ended[end_state] += 1
             if job.batch_row:
                 service.batch_sizes.requests_at[job.batch_row[c.B_SIZE]] += 1
-            ledger.close(job.row)
+            ledger.close(row)
         if service.slow_log is not None and service.slow_log.threshold.is_slow(latency_ns):
             service.slow_log.put(self._as_slow(latency_ns, answered_ns))
         self._jobs.clear()  # a job knows its receiver: without this every request would be left to the collector

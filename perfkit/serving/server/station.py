@@ -98,9 +98,8 @@ class Station:
         answered = self._runner.run(jobs, taken, cpu) if jobs else []
         if pace is not None and answered:
             pace.took(bench.requests.clock.now_ns() - taken.taken_ns)
-        ended_early = [job for job in taken.jobs if job.end_state is not EndState.OPEN]
-        if ended_early:
-            bench.outbox.put(ended_early)
+        if len(answered) != len(taken.jobs):
+            bench.outbox.put([job for job in taken.jobs if job.end_state is not EndState.OPEN])
             self._held = [job for job, _ in answered]
         self._hand_on(answered, cpu)
         self._held = ()

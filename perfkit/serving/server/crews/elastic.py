@@ -18,6 +18,7 @@ from perfkit.serving.server.crews.per_request import warm_up_once
 from perfkit.serving.server.crews.roster import Roster
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
+from perfkit.serving.server.seat import Seat
 from perfkit.serving.server.station import Bench, Station
 
 
@@ -116,7 +117,7 @@ class ElasticCrew:
                 self._staff_queue()
             raise
 
-    def _next(self, seat: threading.Condition) -> Taken | None:
+    def _next(self, seat: Seat) -> Taken | None:
         """What the thread serves next; None when it is to leave, and it has been counted out."""
         dispatcher = self._dispatcher
         while True:
