@@ -49,7 +49,8 @@ class MiniLM:
         """Read tokenizer and weights; the weights are trained, so that `seed` changes nothing."""
         self.load_stages(seed)
         folder = weights_folder()
-        self._encoder = SentenceEncoder(load_file(folder / "model.safetensors"), _read_shape(folder))
+        weights = {name: device.place(tensor) for name, tensor in load_file(folder / "model.safetensors").items()}
+        self._encoder = SentenceEncoder(weights, _read_shape(folder))
 
     def load_stages(self, seed: int) -> None:
         """Read the tokenizer alone, which is all that preprocess and postprocess need."""

@@ -45,8 +45,13 @@ class Mlp:
     def load(self, device: Device, seed: int) -> None:
         """Draw the weights from `seed`, evenly within 1 / sqrt(inputs) of zero."""
         generator = seeded_generator(seed)
+
+        def drawn(shape: tuple[int, ...], inputs: int) -> Tensor:
+            weights: Tensor = device.place(uniform(shape, inputs**-0.5, generator))
+            return weights
+
         self._layers = tuple(
-            (uniform((outputs, inputs), inputs**-0.5, generator), uniform((outputs,), inputs**-0.5, generator))
+            (drawn((outputs, inputs), inputs), drawn((outputs,), inputs))
             for inputs, outputs in itertools.pairwise(WIDTHS)
         )
 

@@ -39,6 +39,9 @@ class _Convolution:
     bias: Tensor
     stride: int
 
+    def on(self, device: Device) -> _Convolution:
+        return _Convolution(device.place(self.weight), device.place(self.bias), self.stride)
+
     def __call__(self, x: Tensor) -> Tensor:
         return functional.conv2d(x, self.weight, self.bias, self.stride, padding=self.weight.shape[2] // 2)
 
@@ -50,6 +53,10 @@ class _Block:
     first: _Convolution
     second: _Convolution
     around: _Convolution | None
+
+    def on(self, device: Device) -> _Block:
+        around = None if self.around is None else self.around.on(device)
+        return _Block(self.first.on(device), self.second.on(device), around)
 
     def __call__(self, x: Tensor) -> Tensor:
         kept = x if self.around is None else self.around(x)
@@ -78,10 +85,11 @@ class ResNet:
     def load(self, device: Device, seed: int) -> None:
         """Draw the weights from `seed`."""
         generator = seeded_generator(seed)
-        self._stem = _convolution(3, _STAGE_WIDTHS[0], 7, 2, generator)
-        self._blocks = _blocks(generator)
+        self._stem = _convolution(3, _STAGE_WIDTHS[0], 7, 2, generator).on(device)
+        self._blocks = tuple(block.on(device) for block in _blocks(generator))
         deviation = 1 / _STAGE_WIDTHS[-1]  # small, or one class would take all of the probability
-        self._head = (normal((CLASSES, _STAGE_WIDTHS[-1]), deviation, generator), torch.zeros(CLASSES))
+        head = (normal((CLASSES, _STAGE_WIDTHS[-1]), deviation, generator), torch.zeros(CLASSES))
+        self._head = (device.place(head[0]), device.place(head[1]))
 
     def preprocess(self, payload: Any) -> NDArray[np.float32]:
         """Decode a JPEG, in base64 or as it is, to a normalised square; raises InputRefused for anything else."""

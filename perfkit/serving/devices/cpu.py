@@ -62,6 +62,10 @@ class CpuDevice:
         if torch is not None:
             torch.set_num_threads(intra_op_threads)
 
+    def place(self, tensor: Any) -> Any:
+        """The tensor itself: the host's memory is the device's."""
+        return tensor
+
     def enter_worker(self, intra_op_threads: int) -> None:
         """Limit torch's threads and enter inference mode in the calling thread."""
         self._worker.intra_op_threads = intra_op_threads

@@ -88,6 +88,9 @@ class Device(Protocol):
     def prepare(self, intra_op_threads: int) -> None:
         """Process-wide settings, from the main thread, before any worker starts."""
 
+    def place(self, tensor: Any) -> Any:
+        """A weight where the device computes, ready for every stream; the tensor itself where it lies there already."""
+
     def enter_worker(self, intra_op_threads: int) -> None:
         """Settings of the calling worker thread; process-wide ones do not hold there."""
 

@@ -42,9 +42,10 @@ def _load_mlp() -> Callable[[Rows], Rows]:
 
 
 def _mlp() -> "Mlp":
+    from perfkit.serving.devices.cpu import CpuDevice
     from sample_models.mlp import Mlp
 
     # OMP_NUM_THREADS=1, which the benchmark sets, holds in every thread; torch.set_num_threads would in one.
     model = Mlp()
-    model.load(None, 0)
+    model.load(CpuDevice(), 0)
     return model

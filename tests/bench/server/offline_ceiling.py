@@ -6,6 +6,7 @@ import sys
 import torch
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.serving.devices.cpu import CpuDevice
 from sample_models.mlp import Mlp
 
 WARM_UP_CALLS = 10
@@ -15,7 +16,7 @@ def measure(size, seconds):
     """Items per second of back-to-back calls."""
     torch.set_num_threads(1)
     model = Mlp()
-    model.load(None, 0)
+    model.load(CpuDevice(), 0)
     inputs = model.collate([model.preprocess(model.example())] * size).inputs
     for _ in range(WARM_UP_CALLS):
         model.predict(inputs)

@@ -89,6 +89,10 @@ class SimulatedDevice:
     def prepare(self, intra_op_threads: int) -> None:
         """Nothing to set: simulated work uses no threads of its own."""
 
+    def place(self, tensor: Any) -> Any:
+        """The tensor itself: nothing is really copied."""
+        return tensor
+
     def enter_worker(self, intra_op_threads: int) -> None:
         """Nothing to set."""
 
