@@ -52,12 +52,20 @@ class DeviceInstants(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a device has handed out. `capacity_bytes` is None where there is no limit of its own."""
+    """What a device has handed out. `capacity_bytes` is None where there is no limit of its own.
+
+    Reserved is what its allocator keeps, handed out or not (None = it keeps nothing), and inactive split
+    the free part of segments that are in use beside it.
+    """
 
     allocated_bytes: int
     peak_bytes: int
     pinned_bytes: int
     capacity_bytes: int | None
+    reserved_bytes: int | None = None
+    inactive_split_bytes: int | None = None
+    retries: int = 0  # allocations that had to give kept memory back first
+    ooms: int = 0  # allocations that failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,6 +17,7 @@ class MemoryAccount:
         self._allocated_bytes = 0
         self._pinned_bytes = 0
         self._peak_bytes = 0
+        self._ooms = 0
 
     def take(self, buffer: Buffer) -> Buffer:
         """Count a new buffer; raises OutOfDeviceMemory and counts nothing when it does not fit."""
@@ -47,12 +48,14 @@ class MemoryAccount:
                 peak_bytes=self._peak_bytes,
                 pinned_bytes=self._pinned_bytes,
                 capacity_bytes=self._capacity_bytes,
+                ooms=self._ooms,
             )
 
     def _take_device_bytes(self, nbytes: int) -> None:
         wanted = self._allocated_bytes + nbytes
         if self._capacity_bytes is not None and wanted > self._capacity_bytes:
             free = self._capacity_bytes - self._allocated_bytes
+            self._ooms += 1
             raise OutOfDeviceMemory(
                 f"{nbytes} bytes asked for, {free} of {self._capacity_bytes} are free; use fewer workers"
             )
