@@ -6,6 +6,7 @@ To a lane it is a device like any other. A simulated model also tells it what it
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,16 @@ from typing import Any
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
 from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, Span
 from perfkit.serving.devices.lane import Lane
-from perfkit.serving.devices.memory import MemoryAccount
+from perfkit.serving.devices.simulated.dispatch import Dispatch
 from perfkit.serving.devices.simulated.driver import Driver
 from perfkit.serving.devices.simulated.engine import Operation, Stream
+from perfkit.serving.devices.simulated.memory import Holding, SimulatedMemory
+from perfkit.serving.devices.simulated.parts import CACHING
 from perfkit.serving.devices.simulated.presence import Presence, Visit
-from perfkit.serving.devices.simulated.preset import COMPUTE, DEFAULT_PRESET, HostPart, Preset, Step
+from perfkit.serving.devices.simulated.preset import COMPUTE, DEFAULT_PRESET, HOST, PINNED, HostPart, Preset, Step
+from perfkit.serving.devices.simulated.view import BoardReading, read_board
+
+POOLS_PER_PRIORITY = 32  # torch hands its streams out in turn: the 33rd has the memory pool of the first
 
 
 class SimulatedEvent:
@@ -41,6 +47,7 @@ class _Worker(threading.local):
     stream: Stream | None = None
     first: Operation | None = None
     last: Operation | None = None
+    holding: Holding | None = None
 
 
 class SimulatedDevice:
@@ -56,7 +63,11 @@ class SimulatedDevice:
         self._worker = _Worker()
         self._presence = Presence()
         self._driver = Driver(preset, clock, seed)
-        self._account = MemoryAccount(preset.device.memory_bytes)
+        self._dispatch = Dispatch(preset.device.launches, self._driver, clock)
+        self._takes_memory = bool(preset.device.memory.call_blocks(1) or preset.device.memory.stream_bytes)
+        self._memory = SimulatedMemory(preset.device.memory_bytes, preset.device.memory, self._driver.has_ended)
+        self._pools = itertools.count()
+        self._has_pinned_copies = preset.device.copies == PINNED
         self._weights = self.buffer(preset.device.weights_bytes)
 
     def enter(self) -> Visit:
@@ -75,16 +86,24 @@ class SimulatedDevice:
             self._driver.wait(submitted[1])
 
     def launch(self, part: HostPart, size: int) -> None:
-        """Queue a call's host work, then its device work, on the stream of the run call; blocks nobody."""
-        stream = self._stream_of_run()
-        dispatch = self._driver.submit(Stream(), self._host_steps(part))
-        if dispatch is not None:
-            self._driver.await_operation(stream, dispatch[1])
-        self._submit_in_run(stream, self.preset.compute_step(size))
+        """Queue a call's host work, then its device work, on the stream of the run call.
 
-    def compute(self, seconds: float) -> None:
-        """Device work of an exact length on the stream of the run call; blocks nobody."""
-        self._submit_in_run(self._stream_of_run(), Step(COMPUTE, seconds * NS_PER_S, 0.0))
+        Blocks the caller for as long as getting the call's memory takes, and while launching holds Python's
+        lock; neither is modelled unless the preset says so. Raises OutOfDeviceMemory.
+        """
+        stream = self._stream_of_run()
+        if self._takes_memory:
+            self._take_memory(size, stream)
+        self._note_in_run(self._dispatch.launch(stream, self._host_steps(part), self.preset.compute_step(size)))
+
+    def compute(self, seconds: float, sm_ratio: float | None = None) -> None:
+        """Device work of an exact length on the stream of the run call; blocks nobody.
+
+        `sm_ratio` is the share of the multiprocessors that it keeps active; None = the preset's.
+        """
+        share = self.preset.device.sm_ratio if sm_ratio is None else sm_ratio
+        stream = self._stream_of_run()
+        self._note_in_run(self._driver.submit(stream, [Step(COMPUTE, seconds * NS_PER_S, 0.0, share)]))
 
     def prepare(self, intra_op_threads: int) -> None:
         """Nothing to set: simulated work uses no threads of its own."""
@@ -105,7 +124,7 @@ class SimulatedDevice:
 
     def stream(self, priority: int = 0) -> Stream:
         """A queue of device work that runs in order; a smaller priority goes first."""
-        return Stream(priority)
+        return Stream(priority, pool=(priority, next(self._pools) % POOLS_PER_PRIORITY))
 
     def event(self) -> SimulatedEvent:
         """An empty event."""
@@ -144,25 +163,30 @@ class SimulatedDevice:
 
     def buffer(self, nbytes: int, is_pinned: bool = False) -> Buffer:
         """Simulated memory, counted and not allocated; raises OutOfDeviceMemory."""
-        return self._account.take(Buffer(nbytes=nbytes, is_pinned=is_pinned))
+        return self._memory.buffer(nbytes, is_pinned)
 
     def free(self, buffer: Buffer) -> None:
         """Give a buffer back; raises DeviceMisuse when it was given back before."""
-        self._account.give_back(buffer)
+        self._memory.free(buffer)
 
     def copy_in(self, data: Any, nbytes: int, stream: Stream, span: Span, staging: Buffer | None = None) -> Any:
-        """A copy's time on the timeline; without a large enough pinned buffer it blocks the caller."""
-        is_staged = staging is not None and staging.is_pinned and staging.nbytes >= nbytes
-        device = self.preset.device
-        self._copy(nbytes, device.h2d_step(nbytes) if is_staged else device.pageable_h2d_step(nbytes), stream, span)
+        """A copy's time on the timeline.
+
+        Without a large enough pinned buffer, or with a preset of pageable copies, it blocks the caller until
+        the stream's earlier work and the copy are over, so that the caller overlaps nothing with it.
+        """
+        is_staged = staging is not None and staging.is_pinned and staging.nbytes >= nbytes and self._has_pinned_copies
+        self._copy(nbytes, self.preset.device.h2d_step(nbytes, is_staged), stream, span)
         if nbytes and not is_staged:
             self._driver.wait(span.ended.operation)
         return data
 
     def copy_out(self, outputs: Any, stream: Stream, span: Span) -> Any:
-        """A copy's time on the timeline; the data stay where they are."""
+        """A copy's time on the timeline; the data stay where they are. Into pageable memory it blocks the caller."""
         nbytes = int(getattr(outputs, "nbytes", 0))
-        self._copy(nbytes, self.preset.device.d2h_step(nbytes), stream, span)
+        self._copy(nbytes, self.preset.device.d2h_step(nbytes, self._has_pinned_copies), stream, span)
+        if nbytes and not self._has_pinned_copies:
+            self._driver.wait(span.ended.operation)
         return outputs
 
     def run(self, call: Callable[[Any], Any], inputs: Any, stream: Stream, span: Span) -> Any:
@@ -174,26 +198,36 @@ class SimulatedDevice:
             outputs = call(inputs)
         finally:
             worker.stream = None
+            if worker.holding is not None:
+                self._hand_memory_over(worker)
         self.record(span.ended, stream)
         if worker.first is not None and worker.last is not None:
             self._mark(span, worker.first, worker.last)
         return outputs
 
     def release_cache(self) -> None:
-        """Nothing to give back: simulated memory is counted and never kept."""
+        """Give the segments that nobody uses back, once the device has come to rest; nothing where none are kept."""
+        if self.preset.device.memory.policy == CACHING:
+            self._pay_for_freed(self._memory.flush())
 
     def memory(self) -> Memory:
         """What is handed out now, and the most that ever was."""
-        return self._account.memory()
+        return self._memory.memory()
+
+    def read_board(self) -> BoardReading:
+        """What the board's meters show now, as a driver's library would tell it; all of it simulated."""
+        parts = self.preset.device
+        return read_board(parts.board, self._driver.activity(), self._memory.used_bytes(), parts.memory_bytes)
 
     def stats(self) -> dict[str, float]:
         """Busy seconds of each engine and views of them, all simulated."""
         busy = {f"simulated_{name}_busy_s": seconds for name, seconds in self._driver.busy_s().items()}
-        memory = self._account.memory()
+        memory = self.memory()
+        activity = self._driver.activity()
         return {
             **busy,
-            "simulated_sm_active_s": busy[f"simulated_{COMPUTE}_busy_s"] * self.preset.device.sm_ratio,
-            "simulated_gpu_util_ratio": self._driver.utilisation_ratio(),
+            "simulated_sm_active_s": activity.sm_active_s,
+            "simulated_gpu_util_ratio": activity.utilisation_ratio,
             "simulated_allocated_bytes": float(memory.allocated_bytes),
             "simulated_in_flight_requests": float(self.in_flight),
         }
@@ -214,11 +248,38 @@ class SimulatedDevice:
             raise DeviceMisuse("device work was launched outside a run call; launch it inside predict")
         return self._worker.stream
 
-    def _submit_in_run(self, stream: Stream, step: Step) -> None:
-        submitted = self._driver.submit(stream, [step])
+    def _note_in_run(self, submitted: tuple[Operation, Operation] | None) -> None:
         if submitted is not None:
             self._worker.first = self._worker.first or submitted[0]
             self._worker.last = submitted[1]
+
+    def _take_memory(self, size: int, stream: Stream) -> None:
+        """Hold what a call takes and pay for it; raises OutOfDeviceMemory."""
+        holding, parts = self._memory.hold(size, stream.pool), self.preset.device.memory
+        self._pay_for_freed(holding.freed_segments)
+        seconds = holding.hits * parts.hit_s + holding.new_segments * parts.miss_s
+        if seconds:
+            paid = self._driver.submit(Stream(), [Step(HOST, seconds * NS_PER_S, 0.0)])
+            if paid is not None:
+                self._driver.wait(paid[1])
+        if holding.failure is not None:
+            raise holding.failure
+        earlier = self._worker.holding
+        self._worker.holding = holding if earlier is None else earlier.joined(holding)
+
+    def _pay_for_freed(self, segments: int) -> None:
+        """Giving segments back waits for all the device's work, and takes its time for each."""
+        if segments:
+            seconds = segments * self.preset.device.memory.segment_free_s
+            self._driver.come_to_rest(Step(HOST, seconds * NS_PER_S, 0.0))
+
+    def _hand_memory_over(self, worker: _Worker) -> None:
+        """A call's memory goes with its last operation, or at once when it came to none."""
+        holding, worker.holding = worker.holding, None
+        if holding is not None and worker.last is not None:
+            self._memory.let_go_after(worker.last, holding)
+        elif holding is not None:
+            self._memory.let_go(holding)
 
     def _copy(self, nbytes: int, step: Step, stream: Stream, span: Span) -> None:
         span.started.clear()

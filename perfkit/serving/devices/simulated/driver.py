@@ -11,10 +11,16 @@ from threading import Lock
 
 from perfkit.clock import NS_PER_S, Clock
 from perfkit.serving.devices.simulated.engine import Operation, Stream
-from perfkit.serving.devices.simulated.preset import COMPUTE, Preset, Step
+from perfkit.serving.devices.simulated.preset import COMPUTE, DEVICE_ENGINES, Preset, Step
 from perfkit.serving.devices.simulated.service import ServiceTimes
 from perfkit.serving.devices.simulated.timeline import Timeline
-from perfkit.serving.devices.simulated.view import utilisation_ratio
+from perfkit.serving.devices.simulated.view import (
+    POWER_WINDOW_NS,
+    WINDOW_NS,
+    Activity,
+    utilisation_ratio,
+    weighed_ratio,
+)
 
 
 class Driver:
@@ -23,7 +29,8 @@ class Driver:
     def __init__(self, preset: Preset, clock: Clock, seed: int) -> None:
         self._clock = clock
         self._lock = Lock()  # guards _timeline and _times, and with them every stream and operation
-        self._timeline = Timeline(preset.engines, seed, clock.now_ns())
+        self._started_ns = clock.now_ns()
+        self._timeline = Timeline(preset.engines, seed, self._started_ns)
         self._times = ServiceTimes(seed + 1)
 
     def submit(self, stream: Stream, steps: Iterable[Step]) -> tuple[Operation, Operation] | None:
@@ -32,9 +39,31 @@ class Driver:
         with self._lock:
             now_ns = self._clock.now_ns()
             for step in steps:
-                last = self._timeline.submit(stream, step.engine, self._times.draw_ns(step.mean_ns, step.cv), now_ns)
+                length_ns = self._times.draw_ns(step.mean_ns, step.cv)
+                last = self._timeline.submit(stream, step.engine, length_ns, now_ns, step.share)
                 first = first or last
         return (first, last) if first and last else None
+
+    def draw_ns(self, step: Step) -> int:
+        """How long a piece of work takes this time."""
+        with self._lock:
+            return self._times.draw_ns(step.mean_ns, step.cv)
+
+    def submit_exactly(self, stream: Stream, step: Step, length_ns: int) -> Operation:
+        """Append work of a known length to a stream now."""
+        with self._lock:
+            return self._timeline.submit(stream, step.engine, length_ns, self._clock.now_ns(), step.share)
+
+    def come_to_rest(self, step: Step) -> None:
+        """Block the calling thread until all the device's work so far is over, and then for one step more."""
+        stream = Stream()
+        with self._lock:
+            self._timeline.advance(self._clock.now_ns())
+            for operation in self._timeline.unfinished(DEVICE_ENGINES):
+                self._timeline.await_operation(stream, operation)
+        submitted = self.submit(stream, [step])
+        if submitted is not None:
+            self.wait(submitted[1])
 
     def await_operation(self, stream: Stream, operation: Operation) -> None:
         """Let the stream's next work start after an operation."""
@@ -82,7 +111,19 @@ class Driver:
 
     def utilisation_ratio(self) -> float:
         """Share of the last sixth of a second with at least one kernel."""
+        return self.activity().utilisation_ratio
+
+    def activity(self) -> Activity:
+        """What the board's meters go by, at this instant."""
         with self._lock:
             now_ns = self._clock.now_ns()
             self._timeline.advance(now_ns)
-            return utilisation_ratio(self._timeline.engines[COMPUTE].intervals, now_ns)
+            compute = self._timeline.engines[COMPUTE]
+            return Activity(
+                time_ns=now_ns,
+                since_start_s=(now_ns - self._started_ns) / NS_PER_S,
+                utilisation_ratio=utilisation_ratio(compute.intervals, now_ns),
+                sm_active_ratio=weighed_ratio(compute.runs, now_ns - WINDOW_NS, now_ns),
+                sm_active_of_late_ratio=weighed_ratio(compute.runs, now_ns - POWER_WINDOW_NS, now_ns),
+                sm_active_s=compute.shared_ns(now_ns) / NS_PER_S,
+            )

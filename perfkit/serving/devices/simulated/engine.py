@@ -1,7 +1,9 @@
 """Which of the operations that wait at an engine starts next, and how long has the engine been busy?
 
-An engine serves as many operations at once as it has slots (None = all at once, a pure delay) and
-never interrupts one. It knows no clock: the timeline tells it what has become ready and what ended.
+An engine serves as many operations at once as it has slots (None = all at once, a pure delay), as long
+as their shares of it are no more than 1 together, and never interrupts one. The first in the queue is
+never overtaken: where it does not fit beside what runs, nothing behind it starts either. An engine
+knows no clock: the timeline tells it what has become ready and what ended.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from perfkit.errors import ConfigError
@@ -17,15 +20,17 @@ FIFO = "fifo"
 RANDOM = "random"
 POLICIES = (FIFO, RANDOM)
 _INTERVALS_KEPT = 4096  # what the utilisation view may look back on; older ones live on in the totals
+_ROUNDING = 1e-9  # ten shares of a tenth are a whole
 
 
 class Stream:
     """Operations submitted to one stream run in order. `tail` is the last one; owned by the timeline."""
 
-    __slots__ = ("awaited", "priority", "tail")
+    __slots__ = ("awaited", "pool", "priority", "tail")
 
-    def __init__(self, priority: int = 0) -> None:
+    def __init__(self, priority: int = 0, pool: Hashable = None) -> None:
         self.priority = priority  # the smaller starts first, as in CUDA
+        self.pool = pool  # whose memory pool its calls use
         self.tail: Operation | None = None
         self.awaited: list[Operation] = []  # what the next operation must wait for besides the tail
 
@@ -35,13 +40,14 @@ class Operation:
 
     __slots__ = (
         "blockers", "duration_ns", "ended_ns", "engine", "followers",
-        "open_blockers", "priority", "started_ns", "tag",
+        "open_blockers", "priority", "share", "started_ns", "tag",
     )  # fmt: skip
 
-    def __init__(self, engine: Engine, duration_ns: int, priority: int) -> None:
+    def __init__(self, engine: Engine, duration_ns: int, priority: int, share: float = 0.0) -> None:
         self.engine = engine
         self.duration_ns = duration_ns
         self.priority = priority
+        self.share = share  # of the engine, while it runs
         self.started_ns: int | None = None
         self.ended_ns: int | None = None  # known from the start on, since nothing is interrupted
         self.blockers: tuple[Operation, ...] = ()
@@ -76,7 +82,10 @@ class Engine:
         self.free_slots = spec.slots or 0
         self.running: list[Operation] = []
         self.work_ns = 0  # summed durations of all operations started
+        self.share_ns = 0.0  # the same, each weighed with its share
         self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)  # with at least one operation
+        self.runs: deque[tuple[int, int, float]] = deque(maxlen=_INTERVALS_KEPT)  # the operations with a share
+        self._free_share = 1.0
         self._covered_until_ns = 0
         self._is_random = spec.policy == RANDOM
         self._rng = rng
@@ -98,7 +107,7 @@ class Engine:
         if not waiting or not (self.free_slots or self.is_delay):
             return None
         if not self._is_random:
-            return heapq.heappop(waiting)[2]
+            return heapq.heappop(waiting)[2] if self._fits(waiting[0][2]) else None
         chosen = int(self._rng.random() * len(waiting))
         waiting[chosen], waiting[-1] = waiting[-1], waiting[chosen]
         return waiting.pop()[2]
@@ -113,6 +122,10 @@ class Engine:
             self.free_slots -= 1
             self.running.append(operation)
             self._cover(at_ns, ended_ns)
+        if operation.share:
+            self._free_share -= operation.share
+            self.share_ns += operation.share * operation.duration_ns
+            self._note(at_ns, ended_ns, operation.share)
         return ended_ns
 
     def release(self, operation: Operation) -> None:
@@ -120,26 +133,47 @@ class Engine:
         if not self.is_delay:
             self.free_slots += 1
             self.running.remove(operation)
+            self._free_share += operation.share
+
+    def waiting(self) -> list[Operation]:
+        """What could start but for the slots."""
+        return [entry[2] for entry in self._waiting]
 
     def busy_ns(self, now_ns: int) -> int:
         """Summed busy time up to now; two operations side by side count twice."""
         return self.work_ns - sum(max(0, (running.ended_ns or 0) - now_ns) for running in self.running)
 
+    def shared_ns(self, now_ns: int) -> float:
+        """Busy time up to now, every operation weighed with its share."""
+        return self.share_ns - sum(
+            running.share * max(0, (running.ended_ns or 0) - now_ns) for running in self.running if running.share
+        )
+
     def wait_bound_ns(self, operation: Operation, ready_ns: int) -> int:
         """An instant before which an operation, ready at an instant, can not start here."""
-        if self.is_delay or self.free_slots or not self.running:
+        if self.is_delay or not self.running:
             return ready_ns
         free_ns = min(running.ended_ns or 0 for running in self.running)
         return max(ready_ns, free_ns + self._ahead_ns(operation))
 
+    def _fits(self, operation: Operation) -> bool:
+        return not self.running or operation.share <= self._free_share + _ROUNDING
+
     def _ahead_ns(self, operation: Operation) -> int:
         """Work that surely runs before a waiting operation; 0 where that is not certain."""
-        if self._is_random or len(self.running) > 1:
+        if self._is_random or self.free_slots or len(self.running) > 1:
             return 0
         entry = next((entry for entry in self._waiting if entry[2] is operation), None)
         if entry is None:
             return 0
         return sum(other[2].duration_ns for other in self._waiting if other[:2] < entry[:2])
+
+    def _note(self, started_ns: int, ended_ns: int, share: float) -> None:
+        """Keep a run for the views; it prolongs the one before where they adjoin and are alike."""
+        runs = self.runs
+        if runs and runs[-1][1] == started_ns and runs[-1][2] == share:
+            started_ns = runs.pop()[0]
+        runs.append((started_ns, ended_ns, share))
 
     def _cover(self, started_ns: int, ended_ns: int) -> None:
         """Note [started, ended) as covered, without what is covered already; starts come in order of time."""

@@ -19,21 +19,27 @@ from perfkit.errors import ConfigError
 from perfkit.fields import Checked, field, nested
 from perfkit.resources import data_path
 from perfkit.serving.devices.simulated.engine import FIFO, POLICIES, EngineSpec
+from perfkit.serving.devices.simulated.parts import BoardParts, LaunchParts, MemoryParts
 
 COMPUTE = "compute"
 H2D = "h2d"
 D2H = "d2h"
 HOST = "host"
 DELAY = "delay"
+DEVICE_ENGINES = (COMPUTE, H2D, D2H)
 ROW_KINDS = ("fitted", "predicted")
+PINNED = "pinned"
+PAGEABLE = "pageable"
+_FILE_SUFFIX = ".toml"
 
 
 class Step(NamedTuple):
-    """Work on one engine: its mean in nanoseconds and its coefficient of variation."""
+    """Work on one engine: its mean in nanoseconds, its coefficient of variation, its share of the engine."""
 
     engine: str
     mean_ns: float
     cv: float
+    share: float = 0.0  # of the multiprocessors; 0 = it leaves them all to others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +87,15 @@ class DeviceParts(Checked):
 
     alpha_s: float = field(0.0, "time of one call whatever its size", low=0.0, high=60.0)
     beta_s: float = field(0.0, "further time per request in the call", low=0.0, high=60.0)
-    compute_slots: int = field(1, "kernels that run side by side", low=1, high=1024)
+    compute_slots: int = field(
+        1, "kernels that run side by side at most, and only while their sm_ratio is 1 together", low=1, high=1024
+    )
     sm_ratio: float = field(1.0, "share of the multiprocessors that one kernel keeps active", low=0.0, high=1.0)
+    copies: str = field(
+        PINNED,
+        "memory of the host that a worker copies through: pinned = beside everything else; pageable = its thread waits",
+        choices=(PINNED, PAGEABLE),
+    )
     h2d_bytes_per_s: float = field(24.8e9, "copy to the device from pinned memory", low=1.0)
     d2h_bytes_per_s: float = field(24.8e9, "copy from the device to pinned memory", low=1.0)
     pageable_bytes_per_s: float = field(10e9, "copy to or from pageable memory; it blocks the caller", low=1.0)
@@ -91,22 +104,23 @@ class DeviceParts(Checked):
     output_bytes: int = field(0, "output of one request; 0 = no copy", low=0)
     memory_bytes: int = field(24 << 30, "memory of the device", low=1)
     weights_bytes: int = field(0, "memory that the model itself takes", low=0)
+    launches: LaunchParts = nested(LaunchParts)
+    memory: MemoryParts = nested(MemoryParts)
+    board: BoardParts = nested(BoardParts)
 
     def compute_s(self, size: int) -> float:
         """Mean time of one call with `size` requests: alpha + beta · size."""
         return self.alpha_s + self.beta_s * size
 
-    def h2d_step(self, nbytes: int) -> Step:
-        """A copy from pinned memory to the device."""
-        return Step(H2D, (self.copy_latency_s + nbytes / self.h2d_bytes_per_s) * NS_PER_S, 0.0)
+    def h2d_step(self, nbytes: int, is_pinned: bool = True) -> Step:
+        """A copy to the device from pinned or from pageable memory."""
+        bytes_per_s = self.h2d_bytes_per_s if is_pinned else self.pageable_bytes_per_s
+        return Step(H2D, (self.copy_latency_s + nbytes / bytes_per_s) * NS_PER_S, 0.0)
 
-    def pageable_h2d_step(self, nbytes: int) -> Step:
-        """A copy from pageable memory to the device."""
-        return Step(H2D, (self.copy_latency_s + nbytes / self.pageable_bytes_per_s) * NS_PER_S, 0.0)
-
-    def d2h_step(self, nbytes: int) -> Step:
-        """A copy from the device to pinned memory."""
-        return Step(D2H, (self.copy_latency_s + nbytes / self.d2h_bytes_per_s) * NS_PER_S, 0.0)
+    def d2h_step(self, nbytes: int, is_pinned: bool = True) -> Step:
+        """A copy from the device to pinned or to pageable memory."""
+        bytes_per_s = self.d2h_bytes_per_s if is_pinned else self.pageable_bytes_per_s
+        return Step(D2H, (self.copy_latency_s + nbytes / bytes_per_s) * NS_PER_S, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,16 +146,26 @@ class Preset:
 
     def compute_step(self, size: int) -> Step:
         """The device's work for one call with `size` requests."""
-        return Step(COMPUTE, self.device.compute_s(size) * NS_PER_S, self.service.service_cv)
+        return Step(COMPUTE, self.device.compute_s(size) * NS_PER_S, self.service.service_cv, self.device.sm_ratio)
+
+    def dispatch_steps(self, in_flight: int) -> list[Step]:
+        """The host's work of one call of the model, its launches included."""
+        service, launches = self.service, self.device.launches
+        held = [] if launches.is_free else [Step(HOST, launches.dispatch_s * NS_PER_S, 0.0)]
+        return [*service.host_steps(service.predict, in_flight), *held]
 
     def request_steps(self, in_flight: int) -> list[Step]:
-        """All the work of one request in order, at batch size 1, with so many requests in flight."""
+        """All the work of one request in order, at batch size 1, with so many requests in flight.
+
+        The launches come before the device's work, not beside it: an upper bound where they would overlap.
+        """
         service, device = self.service, self.device
-        h2d = [device.h2d_step(device.input_bytes)] if device.input_bytes else []
-        d2h = [device.d2h_step(device.output_bytes)] if device.output_bytes else []
+        is_pinned = device.copies == PINNED
+        h2d = [device.h2d_step(device.input_bytes, is_pinned)] if device.input_bytes else []
+        d2h = [device.d2h_step(device.output_bytes, is_pinned)] if device.output_bytes else []
         return [
             *service.host_steps(service.preprocess, in_flight),
-            *service.host_steps(service.predict, in_flight),
+            *self.dispatch_steps(in_flight),
             *h2d,
             self.compute_step(1),
             *d2h,
@@ -174,11 +198,13 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str) -> Preset:
-    """A preset by name; raises ConfigError that lists the known ones."""
+    """A preset by name, or by the path of a file; raises ConfigError that lists the known ones."""
+    if name.endswith(_FILE_SUFFIX):
+        return read_preset(Path(name))
     known = preset_names()
     if name not in known:
-        raise ConfigError(f"unknown preset {name!r}; known: {', '.join(known)}")
-    return read_preset(data_path("presets", f"{name}.toml"))
+        raise ConfigError(f"unknown preset {name!r}; known: {', '.join(known)}, and any file whose name ends in .toml")
+    return read_preset(data_path("presets", f"{name}{_FILE_SUFFIX}"))
 
 
 def read_preset(path: Path) -> Preset:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from perfkit.serving.devices.simulated.engine import Engine, EngineSpec, Operation, Stream
 
@@ -25,11 +25,11 @@ class Timeline:
         self._ends: list[tuple[int, int, Operation]] = []
         self._begun = 0
 
-    def submit(self, stream: Stream, engine: str, duration_ns: int, now_ns: int) -> Operation:
+    def submit(self, stream: Stream, engine: str, duration_ns: int, now_ns: int, share: float = 0.0) -> Operation:
         """Append an operation to a stream at an instant that must not lie before the last one told."""
         if now_ns > self.now_ns:
             self.advance(now_ns)
-        operation = Operation(self.engines[engine], duration_ns, stream.priority)
+        operation = Operation(self.engines[engine], duration_ns, stream.priority, share)
         blockers = [other for other in stream.awaited if not other.has_ended(self.now_ns)] if stream.awaited else []
         if stream.tail is not None and not stream.tail.has_ended(self.now_ns):
             blockers.append(stream.tail)
@@ -88,6 +88,19 @@ class Timeline:
                 return operation.engine.wait_bound_ns(operation, self.now_ns) + after_ns
             operation = next(other for other in operation.blockers if not other.has_ended(self.now_ns))
         return operation.ended_ns + after_ns
+
+    def unfinished(self, engines: Iterable[str]) -> list[Operation]:
+        """Every operation of some engines that has not ended, also those that wait for others first."""
+        wanted = [self.engines[name] for name in engines]
+        seen: dict[int, Operation] = {}
+        open_ones = [operation for engine in self.engines.values() for operation in engine.waiting()]
+        open_ones += [operation for _, _, operation in self._ends]
+        while open_ones:
+            operation = open_ones.pop()
+            if id(operation) not in seen:
+                seen[id(operation)] = operation
+                open_ones += operation.followers or ()
+        return [operation for operation in seen.values() if operation.engine in wanted]
 
     def _hold_back(self, operation: Operation, blockers: list[Operation]) -> None:
         operation.blockers = tuple(blockers)

@@ -74,6 +74,6 @@ class _ClosedRun:
         """Submit all the work of one request; the stream keeps its order."""
         timeline, stream, draw_ns = self._timeline, self._streams[worker], self._times.draw_ns
         self._arrived_ns[worker] = arrived_ns
-        for engine, mean_ns, cv in self._steps:
-            operation = timeline.submit(stream, engine, draw_ns(mean_ns, cv), timeline.now_ns)
+        for engine, mean_ns, cv, share in self._steps:
+            operation = timeline.submit(stream, engine, draw_ns(mean_ns, cv), timeline.now_ns, share)
         operation.tag = worker

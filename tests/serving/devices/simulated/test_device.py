@@ -1,5 +1,6 @@
 """What only the simulated device offers: exact instants, host work, contention, memory of a preset."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -59,6 +60,47 @@ def test_a_copy_from_pageable_memory_is_slower_and_blocks_the_caller(device, lea
     assert leap_clock.at_ns == 1_000 + 2 * MS
     device.synchronize(span.ended)
     assert device.elapsed_ns(span.started, span.ended) == 1 * MS
+
+
+def a_copy_and_a_kernel(device):
+    """A worker copies 4 ms of input on one stream and then launches a kernel of 4 ms on another; when each ran."""
+    start_ns = device.clock.now_ns()
+    h2d, compute = Span(device.event(), device.event()), Span(device.event(), device.event())
+    device.copy_in(None, 4_000, device.stream(), h2d, device.buffer(4_000, is_pinned=True))
+    device.run(lambda inputs: device.compute(0.004), None, device.stream(), compute)
+    for span in (h2d, compute):
+        device.synchronize(span.ended)
+    return [
+        (device.instant_ns(event) - start_ns) / MS for span in (h2d, compute) for event in (span.started, span.ended)
+    ]
+
+
+def test_copies_overlap_computing_only_when_they_go_through_pinned_memory(leap_clock):
+    pageable = dataclasses.replace(PRESET, device=dataclasses.replace(DEVICE, copies="pageable"))
+    assert a_copy_and_a_kernel(SimulatedDevice(PRESET, clock=leap_clock)) == [0, 4, 0, 4]
+    assert a_copy_and_a_kernel(SimulatedDevice(pageable, clock=leap_clock)) == [0, 8, 8, 12]
+
+
+def test_both_directions_copy_at_once_and_into_pageable_memory_the_caller_waits(leap_clock):
+    device = SimulatedDevice(PRESET, clock=leap_clock)
+    h2d, d2h = Span(device.event(), device.event()), Span(device.event(), device.event())
+    device.copy_in(None, 4_000, device.stream(), h2d, device.buffer(4_000, is_pinned=True))
+    device.copy_out(SimpleNamespace(nbytes=4_000), device.stream(), d2h)
+    assert leap_clock.at_ns == 1_000
+    device.synchronize(d2h.ended)
+    device.synchronize(h2d.ended)
+    assert leap_clock.at_ns == 1_000 + 4 * MS
+    pageable = dataclasses.replace(PRESET, device=dataclasses.replace(DEVICE, copies="pageable"))
+    waiting = SimulatedDevice(pageable, clock=leap_clock)
+    waiting.copy_out(SimpleNamespace(nbytes=4_000), waiting.stream(), d2h)
+    assert leap_clock.at_ns == 1_000 + (4 + 8) * MS
+
+
+def test_a_pageable_copy_waits_for_the_work_before_it_on_its_stream(device, leap_clock):
+    stream, span = device.stream(), Span(device.event(), device.event())
+    device.run(lambda inputs: device.compute(0.003), None, stream, Span(device.event(), device.event()))
+    device.copy_in(None, 1_000, stream, span)
+    assert leap_clock.at_ns == 1_000 + (3 + 2) * MS
 
 
 def test_an_event_that_has_not_happened_has_no_instant(device):

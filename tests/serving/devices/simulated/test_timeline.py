@@ -126,6 +126,24 @@ def test_an_engine_refuses_what_it_cannot_be(spec, text):
         EngineSpec(**spec)
 
 
+def test_operations_run_side_by_side_only_while_their_shares_are_one_together():
+    timeline = new_timeline(compute=EngineSpec(slots=8))
+    shares = (0.5, 0.25, 0.5, 0.25)
+    operations = [timeline.submit(Stream(), "compute", 10, at, share) for at, share in enumerate(shares)]
+    assert spans(timeline, operations) == [(0, 10), (1, 11), (10, 20), (10, 20)]  # the last does not slip past
+
+
+def test_unfinished_work_is_found_also_where_it_waits_for_other_engines():
+    timeline, stream = new_timeline(), Stream()
+    timeline.submit(stream, "delay", 10, 0)
+    copy, kernel = timeline.submit(stream, "h2d", 10, 0), timeline.submit(stream, "compute", 10, 0)
+    queued = [timeline.submit(Stream(), "compute", 5, 0) for _ in range(2)]
+    found = timeline.unfinished(["compute", "h2d"])
+    assert {id(operation) for operation in found} == {id(operation) for operation in (copy, kernel, *queued)}
+    timeline.advance(12)
+    assert {id(operation) for operation in timeline.unfinished(["compute"])} == {id(kernel)}
+
+
 JOBS = st.lists(
     st.tuples(
         st.integers(0, 3),  # stream, whose number is also its priority
@@ -180,3 +198,21 @@ def test_the_earliest_end_is_never_later_than_the_true_end_and_exact_once_starte
     for (known_ns, earliest_ns), (_, ended_ns) in zip(foreseen, ran, strict=True):
         assert earliest_ns <= ended_ns
         assert known_ns is None or known_ns == earliest_ns == ended_ns
+
+
+SHARES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 15), st.integers(1, 4)), min_size=1, max_size=40)
+
+
+@given(SHARES, st.integers(1, 4))
+def test_shares_never_add_up_to_more_than_the_whole_and_no_wait_is_foreseen_too_long(jobs, slots):
+    timeline, operations, now_ns = new_timeline(compute=EngineSpec(slots=slots)), [], 0
+    for length_ns, pause_ns, quarters in jobs:
+        now_ns += pause_ns
+        operations.append(timeline.submit(Stream(), "compute", length_ns, now_ns, quarters / 4))
+    foreseen = [timeline.earliest_end_ns(operation) for operation in operations]
+    ran = spans(timeline, operations)
+    for at_ns, _ in ran:
+        together = [job[2] / 4 for job, (started, ended) in zip(jobs, ran, strict=True) if started <= at_ns < ended]
+        assert sum(together) <= 1.0
+        assert len(together) <= slots
+    assert all(earliest <= ended for earliest, (_, ended) in zip(foreseen, ran, strict=True))
