@@ -3,7 +3,8 @@
 A request is a ledger of instants from one monotonic nanosecond clock, always in the order of
 `INSTANTS`. A stage is the time between two neighbouring boundaries, so the stages tile the
 request's life without a gap. The ways to a child process and back are stages of their own; where the
-work stays in the server, their instants are absent and the neighbours adjoin. Four instants are
+work stays in the server, their instants are absent and the neighbours adjoin; so is that of the load of a replica's
+copy where all copies are on the device. Four instants are
 hand-overs inside a stage: columns of the ledger, but no boundary.
 """
 
@@ -25,6 +26,7 @@ INSTANTS: tuple[str, ...] = (
     "batch_joined",
     "batch_sealed",
     "model_reached",
+    "model_loaded",
     "collated",
     "h2d_started",
     "h2d_ended",
@@ -57,6 +59,7 @@ STAGE_ENDS: dict[str, str] = {
     "queue_wait": "batch_joined",
     "batch_wait": "batch_sealed",
     "to_model": "model_reached",
+    "model_load": "model_loaded",
     "collate": "collated",
     "copy_wait": "h2d_started",
     "h2d": "h2d_ended",

@@ -31,6 +31,19 @@ _LANE_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResidentSettings(Checked):
+    """How many of the replicas' copies of the model the device has room for."""
+
+    models: int | None = field(
+        None,
+        "copies of the weights on the device, one a replica; the others wait in host memory and are loaded in place of "
+        "the least recently used (stage model_load); none = the replicas share one copy",
+        low=1,
+        high=64,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageSettings(Checked):
     """Where preprocess or postprocess runs: on the model worker, or in a pool of threads or of processes."""
 
@@ -291,6 +304,7 @@ class ServerSettings(Checked):
         low=1,
         high=64,
     )
+    resident: ResidentSettings = nested(ResidentSettings)
     intra_op_threads: int = field(1, "threads that one model call may use inside torch", low=1, high=256)
     switch_interval_s: float | None = field(
         None,
@@ -356,6 +370,11 @@ def _check_concurrency(settings: ServerSettings) -> None:
         raise ConfigError(f"workers is {settings.workers} {where}; serial is one thread (set workers = 1, or pool)")
     if model == "serial" and settings.replicas != 1:
         raise ConfigError(f"replicas is {settings.replicas} {where}; serial is one thread (set replicas = 1, or pool)")
+    if model == "processes" and settings.resident.models is not None:
+        raise ConfigError(
+            f"resident.models is {settings.resident.models} {where}, whose processes each have weights of their own "
+            "(set resident.models = none, or use pool)"
+        )
     own = [name for name, lane in settings.lanes.items() if lane.workers]
     if model == "serial" and own:
         raise ConfigError(f"lane {own[0]} has workers of its own {where}; serial is one thread (set its workers = 0)")

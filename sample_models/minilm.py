@@ -58,6 +58,10 @@ class MiniLM:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._tokenizer = _read_tokenizer(weights_folder())
 
+    def weights(self) -> list[Tensor]:
+        """The arrays of the weights' file, read anew: the encoder keeps them in an order that nobody else can read."""
+        return list(load_file(weights_folder() / "model.safetensors").values())
+
     def preprocess(self, payload: Any) -> list[int]:
         """Token ids of one text, special tokens included; what lies beyond the 256th token is cut off."""
         if not isinstance(payload, str):

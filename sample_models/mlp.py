@@ -55,6 +55,10 @@ class Mlp:
             for inputs, outputs in itertools.pairwise(WIDTHS)
         )
 
+    def weights(self) -> list[Tensor]:
+        """All weights and biases, in the host's memory."""
+        return [array.cpu() for layer in self._layers for array in layer]
+
     def preprocess(self, payload: Any) -> bytes:
         """The 64 numbers as float32 bytes, which `collate` joins without looking at them again."""
         if type(payload) is not list or len(payload) != WIDTHS[0]:

@@ -35,6 +35,13 @@ class Placed:
     size: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedWeights:
+    """What a copy of the weights would take."""
+
+    nbytes: int
+
+
 class SimulatedModel:
     """A preset behind the model protocol; it runs on the simulated device only."""
 
@@ -60,6 +67,10 @@ class SimulatedModel:
                 f"device {device.name} does not play {self.preset.name}; use the simulated device of that preset"
             )
         self._device = device
+
+    def weights(self) -> list[SimulatedWeights]:
+        """As many bytes as the preset says, in one piece that holds none."""
+        return [SimulatedWeights(nbytes=self.preset.device.weights_bytes)]
 
     def preprocess(self, payload: Any) -> Visit:
         """The preset's host work before the model; the request now counts as in the service."""

@@ -23,6 +23,7 @@ from perfkit.settings import (
     LimitSettings,
     LogSettings,
     QueueSettings,
+    ResidentSettings,
     ServerSettings,
     StageSettings,
 )
@@ -113,6 +114,11 @@ def test_a_breaker_must_be_able_to_remember_as_many_as_it_waits_for():
     ("model", "values", "message"),
     [
         ("serial", {"workers": 2}, "workers is 2 with concurrency.model = serial; serial is one thread"),
+        (
+            "processes",
+            {"replicas": 2, "resident": ResidentSettings(models=1)},
+            "resident.models is 1 with concurrency.model = processes, whose processes each have weights of their own",
+        ),
         ("serial", {"replicas": 2}, "replicas is 2 with concurrency.model = serial; serial is one thread"),
         ("serial", {"lanes": {"fast": LaneSettings(workers=1)}}, "lane fast has workers of its own with concurrency.m"),
         ("serial", {"batch": BatchSettings(max_size=4)}, "batch.max_size is 4 with concurrency.model = serial; its"),

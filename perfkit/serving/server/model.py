@@ -39,7 +39,8 @@ class Model(Protocol):
     """A served model. Payloads are JSON values; items and outputs are the model's own.
 
     An attribute `signature` may say how payloads and answers look as tensors (signature.py), and `payloads` may
-    name a file of request bodies for the load generator.
+    name a file of request bodies for the load generator. `weights()` may return the arrays of which a copy of the model
+    consists, which replicas need that do not all fit the device (resident.models).
     """
 
     def load(self, device: Device, seed: int) -> None:

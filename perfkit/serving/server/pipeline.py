@@ -19,12 +19,14 @@ from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
 from perfkit.serving.devices.device import Device, DeviceLost
+from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import CallerRuns, Rejected
 from perfkit.serving.scheduling.pace import Pace
+from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.caller import Caller
 from perfkit.serving.server.crews.crew import Crew, Headcount
 from perfkit.serving.server.crews.fixed import FixedCrew
@@ -77,11 +79,18 @@ class Plant:
 class Pipeline:
     """A running service at one setting."""
 
-    def __init__(self, settings: ServerSettings, plant: Plant, replica: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        plant: Plant,
+        replica: int | None = None,
+        runs: Callable[[Any, Lane], BatchRunner] = BatchRunner,
+    ) -> None:
         self.settings = settings
         self.effective_threads: tuple[int, ...] = ()
         self.gate = build_gate(settings, plant.clock)
         self._plant = plant
+        self._runs = runs
         self._mark = "" if replica is None else f"-{replica}"  # in the names of its threads
         self.deaths = Deaths(plant.clock, plant.on_lost, settings.min_workers)
         self._room = Room(settings.batch.max_size, plant.clock)
@@ -102,6 +111,10 @@ class Pipeline:
     def loads(self) -> list[int]:
         """There is nothing to choose between."""
         return []
+
+    def resident(self) -> dict[str, Any] | None:
+        """There is one copy of the model, and it stays."""
+        return None
 
     @property
     def queued(self) -> int:
@@ -318,6 +331,7 @@ class Pipeline:
             intra_op_threads=settings.intra_op_threads,
             # A simulated device has nothing to warm, and its time is real time.
             warm_up_sizes=() if plant.device.is_simulated else tuple(sorted(sizes)),
+            runs=self._runs,
             opens=self._open_elsewhere if settings.concurrency.model == "processes" else self._open_here,
         )
 

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from perfkit.serving.devices.lane import Lane
+from perfkit.serving.devices.weights import Size
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.scheduling.routing import least_loaded
+from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Counted
 from perfkit.serving.server.pipeline import Pipeline, Plant
+from perfkit.serving.server.residents import ResidentRunner, Residents
 from perfkit.serving.server.wishes import Lanes
 from perfkit.settings import ServerSettings
 
@@ -34,7 +39,10 @@ class Replicas:
         self._loads = [0] * settings.replicas  # jobs that came in and have not ended
         self._homes: dict[Job, int] = {}  # the replica of each such job
         counted = dataclasses.replace(plant, outbox=Counted(plant.outbox, self._ended))
-        self._pipelines = [Pipeline(settings, counted, replica=index) for index in range(settings.replicas)]
+        slots = settings.resident.models
+        size = None if slots is None else Size(settings.replicas, min(slots, settings.replicas))
+        self._residents = Residents(plant.model, plant.device, plant.clock, size) if size else None
+        self._pipelines = [Pipeline(settings, counted, index, self._runs(index)) for index in range(settings.replicas)]
         self._turn = 0
 
     @property
@@ -69,6 +77,9 @@ class Replicas:
     def start(self) -> None:
         """Start every replica; raises TargetFailed when one cannot start, and then none runs."""
         with contextlib.ExitStack() as started:
+            started.callback(self._release)
+            if self._residents is not None:
+                self._residents.open()
             for pipeline in self._pipelines:
                 pipeline.start()
                 started.callback(pipeline.close)
@@ -140,10 +151,25 @@ class Replicas:
         """Have the event loop call back at an instant. Only for the loop's thread."""
         return self._plant.outbox.call_at(at_ns, call)
 
+    def resident(self) -> dict[str, Any] | None:
+        """Which replicas' copies are on the device, and what loading them cost; None when they share one."""
+        return None if self._residents is None else self._residents.stats()
+
     def close(self) -> None:
         """Admit nothing more anywhere, finish what was admitted, end every thread. Blocks."""
         for pipeline in self._pipelines:
             pipeline.close()
+        self._release()
+
+    def _runs(self, index: int) -> Callable[[Any, Lane], BatchRunner]:
+        """How the workers of a replica run their batches."""
+        if self._residents is None:
+            return BatchRunner
+        return functools.partial(ResidentRunner, residents=self._residents, copy=index)
+
+    def _release(self) -> None:
+        if self._residents is not None:
+            self._residents.close()
 
     def _taken_out(self, job: Job, take_out: Callable[[Pipeline, Job], bool]) -> bool:
         index = self._homes.get(job)

@@ -210,6 +210,7 @@ class Service:
             "queued": self.pipeline.queued,
             "admitted": self.pipeline.admitted,
             "lanes": self.pipeline.lane_stats(),
+            "resident": self.pipeline.resident(),
             "batch_cap": self.pipeline.batch_cap,
             "deaths": dict(zip(("count", "vacant"), self.pipeline.deaths_so_far(), strict=True)),
             "batching": {"policy": self.settings.batch.policy, "max_size": max_size, "max_delay_s": max_delay_s},

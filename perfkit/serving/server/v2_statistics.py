@@ -31,7 +31,9 @@ _NS_PER_MS = 1_000_000
 _MS_PER_S = 1_000
 GROUPS = {
     "queue": ("preprocess_wait", "queue_wait", "batch_wait", "postprocess_wait"),
-    "compute_input": ("to_preprocess", "preprocess", "from_preprocess", "to_model", "collate", "copy_wait", "h2d"),
+    "compute_input": (
+        "to_preprocess", "preprocess", "from_preprocess", "to_model", "model_load", "collate", "copy_wait", "h2d",
+    ),
     "compute_infer": ("compute_wait", "compute"),
     "compute_output": (
         "d2h", "wake_lag", "from_model", "to_postprocess", "postprocess", "serialize", "from_postprocess",

@@ -41,6 +41,7 @@ _COLORS = {
     "queue_wait": VERMILION,
     "batch_wait": YELLOW,
     "to_model": "#5bbfae",
+    "model_load": "#d98c8c",
     "collate": "#8fd3bd",
     "copy_wait": "#b9dff5",
     "h2d": SKY,

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from perfkit import fields
@@ -191,6 +192,9 @@ class Gated:
 
     def example(self) -> Any:
         return 0
+
+    def weights(self) -> list[Any]:
+        return [np.arange(5.0), np.arange(3)]
 
     def predict(self, inputs: Sequence[Any]) -> list[Any]:
         if inputs != [0] * len(inputs):

@@ -48,6 +48,7 @@ PLANTED_NS = 5 * MS
 # Different in every stage, so that two swapped stamps cannot hide behind equal times.
 BASE_NS = {stage: (100 + 7 * index) * 1_000 for index, stage in enumerate(STAGES)}
 PAYLOAD, REQUEST_ID = [1, 2, 3], 77
+WEIGHTS = [SimpleNamespace(nbytes=8)]
 
 
 class JumpingClock(ManualClock):
@@ -74,6 +75,9 @@ class ScriptedModel:
     def __init__(self, script, splits_slowly):
         self._script = script
         self.splits_slowly = splits_slowly
+
+    def weights(self):
+        return WEIGHTS
 
     def preprocess(self, payload):
         self._script.spend("preprocess")
@@ -127,6 +131,8 @@ class ScriptedDevice:
     def buffer(self, nbytes, is_pinned):
         return SimpleNamespace(nbytes=nbytes)
 
+    _last = None
+
     def free(self, buffer):
         pass
 
@@ -137,7 +143,8 @@ class ScriptedDevice:
         return event.at_ns
 
     def copy_in(self, data, nbytes, stream, span, staging):
-        self._timed("copy_wait", "h2d", span, lambda: None)
+        before, during = (None, "model_load") if data == WEIGHTS else ("copy_wait", "h2d")
+        self._timed(before, during, span, lambda: None)
         return data
 
     def run(self, call, inputs, stream, span):
@@ -272,6 +279,7 @@ SETTINGS = {
     "elastic, queued": fields.replace(ELASTIC, {"elastic.core": 0}),
     "asyncio": fields.replace(INLINE, {"concurrency.model": "asyncio"}),
     "replica": fields.replace(INLINE, {"replicas": 2}),
+    "resident": fields.replace(INLINE, {"replicas": 2, "resident.models": 1}),
 }
 # A worker that does everything itself queues and gathers nothing after preprocess; the wait for the busy worker lies
 # before it, and is shown as what it is. Who gets a thread of its own waits for nobody: only for that thread; and who is
@@ -279,9 +287,10 @@ SETTINGS = {
 OWN_THREAD = ("thread_per_request", "elastic, own thread", "asyncio")
 POOLS = ("pooled", "apart", "all apart")
 WAYS = {name: (f"to_{name}", f"from_{name}") for name in ("preprocess", "model", "postprocess")}
-STAYING = (*WAYS["preprocess"], *WAYS["model"], *WAYS["postprocess"])
+STAYING = (*WAYS["preprocess"], *WAYS["model"], *WAYS["postprocess"], "model_load")
 ABSENT = {kind: STAYING if kind in POOLS else ("queue_wait", "batch_wait", *STAYING) for kind in SETTINGS}
-ABSENT |= {"apart": WAYS["model"], "all apart": ()}
+ABSENT |= {"apart": (*WAYS["model"], "model_load"), "all apart": ("model_load",)}
+ABSENT["resident"] = tuple(stage for stage in ABSENT["resident"] if stage != "model_load")
 SHOWN_AS = {kind: {} if kind in POOLS or kind in OWN_THREAD else {"preprocess_wait": "queue_wait"} for kind in SETTINGS}
 
 
@@ -311,6 +320,11 @@ class Laboratory:
         self.outbox = Held()
         plant = Plant(model=model, device=device, outbox=self.outbox, books=self.books, clock=self.clock)
         self.pipeline = build(settings, plant)
+        if settings.resident.models is not None:
+            residents = self.pipeline._residents
+            residents.open()
+            with residents.holding(1, residents.open_loader()):
+                pass  # the copy of the replica that will get the request has to make room
         self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
         bench = self.parts._bench(self.parts._by_lane[0].dispatcher)
         if settings.concurrency.model == "processes":
