@@ -110,6 +110,10 @@ def calendar_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+epoch_ns = time.time_ns
+"""Nanoseconds of the calendar's clock: only to place what somebody else stamped with it."""
+
+
 def process_cpu_ns_of(pid: int) -> int:
     """CPU time so far of any process of this host, as exact as one's own; 0 when it has ended."""
     try:

@@ -17,6 +17,7 @@ from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, s
 from perfkit.measuring.archive.manifest import Manifest, new_id
 from perfkit.measuring.collectors.collector import Collector, Recording
 from perfkit.measuring.collectors.environment import fingerprint
+from perfkit.measuring.collectors.nvml.collector import GpuSampler
 from perfkit.measuring.collectors.sampler import SystemSampler
 from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
@@ -94,8 +95,9 @@ def measure_together(
 
 
 def instruments(service: Service) -> list[Collector]:
-    """What records beside a measurement: thread and system counters, and the waits for the GIL."""
-    return [SystemSampler(), GilWaits(service)] if service.control else [SystemSampler()]
+    """What records beside a measurement: thread and system counters, the GPU, and the waits for the GIL."""
+    counters: list[Collector] = [SystemSampler(), GpuSampler()]
+    return [*counters, GilWaits(service)] if service.control else counters
 
 
 def open_run(folder: Path) -> Run:
@@ -126,7 +128,11 @@ def record_together(
                 title=settings.model if settings else "service",
                 settings=fields.to_nested(settings) if settings else {},
                 notes=one.notes + moved + capped,
-                further={"settings_moved": bool(moved), "beside": loads[:place] + loads[place + 1 :]},
+                further={
+                    "settings_moved": bool(moved),
+                    "beside": loads[:place] + loads[place + 1 :],
+                    **{recording.name: recording.facts for recording in one.recordings if recording.facts},
+                },
             )
             found.append(_contents(service, one, manifest))
         return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 PLANTED_MODELS = Path(__file__).with_name("planted_models")
+NVML_STUB = Path(__file__).with_name("collectors") / "nvml" / "stub.c"
 
 
 @pytest.fixture
@@ -79,3 +82,27 @@ def foreign() -> Iterator[ThreadingHTTPServer]:
 def error_body() -> Callable[[str], bytes]:
     """An error as perfkit's own server words it."""
     return lambda message: json.dumps({"error": {"code": "any", "message": message}}).encode()
+
+
+@pytest.fixture(scope="session")
+def build_nvml(tmp_path_factory) -> Callable[..., Path]:
+    """A function that builds the driver's library from a stub, without the functions named, and gives its folder."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: the stub of NVIDIA's library cannot be built")
+
+    def build(*without: str) -> Path:
+        folder = tmp_path_factory.mktemp("nvml")
+        hidden = folder / "hidden.map"
+        hidden.write_text("{ local: " + "".join(f"{name}; " for name in (*without, "planted")) + "};")
+        options = ["-shared", "-fPIC", "-O1", f"-Wl,--version-script={hidden}"]
+        subprocess.run([compiler, *options, "-o", str(folder / "libnvidia-ml.so.1"), str(NVML_STUB)], check=True)
+        return folder
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def nvml_folder(build_nvml) -> Path:
+    """Where the whole stub lies; LD_LIBRARY_PATH leads a child's loader there."""
+    return build_nvml()

@@ -141,7 +141,8 @@ def test_a_foreign_service_gets_client_figures_and_nothing_is_invented_for_the_r
     assert point["settings"] == {}
     assert len(run.table("batches")) == len(run.table("series")) == 0
     assert run.stored.logs == ()
-    assert run.stored.manifest.notes == ["system: not recorded, the service's process is not known"]
+    unknown = "not recorded, the service's process is not known"
+    assert run.stored.manifest.notes == [f"system: {unknown}", f"gpu: {unknown}"]
 
 
 def test_an_attached_perfkit_server_is_somebody_elses_too_and_runs_go_below_the_working_folder(
@@ -204,8 +205,8 @@ def test_settings_that_were_changed_meanwhile_are_noted(server, tmp_path):
 
 
 def test_a_service_is_watched_by_what_its_kind_allows(server, foreign):
-    assert [collector.name for collector in instruments(server)] == ["system", "gil-waits"]
-    assert [collector.name for collector in instruments(attach(foreign.url))] == ["system"]
+    assert [collector.name for collector in instruments(server)] == ["system", "gpu", "gil-waits"]
+    assert [collector.name for collector in instruments(attach(foreign.url))] == ["system", "gpu"]
 
 
 def test_series_of_all_collectors_are_one_table_also_when_there_are_none():

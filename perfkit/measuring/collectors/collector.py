@@ -7,9 +7,10 @@ Absent is not zero: a value that could not be read has no row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class SeriesRow(NamedTuple):
@@ -33,13 +34,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What one collector brought back: rows, files, remarks, and what is missing and why."""
+    """What one collector brought back: rows, files, remarks, and what is missing and why.
+
+    `facts` are plain JSON values about what was recorded, for the run's manifest.
+    """
 
     name: str
     series: list[SeriesRow]
     files: tuple[Path, ...]
     notes: tuple[str, ...]
     missing: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Collector(Protocol):

@@ -9,22 +9,19 @@ own cost is a series of its own: `sampler`, `cpu` (s).
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock, process_cpu_ns
 from perfkit.measuring.collectors.proc import parse_stat, read_text
+from perfkit.measuring.collectors.sampling import announce_once, enter, wait_for_sigterm
 from perfkit.measuring.collectors.series import Reading, SeriesWriter
 from perfkit.measuring.collectors.system import read_children, read_cores, read_host, read_process
 from perfkit.measuring.collectors.threads import read_threads
 from perfkit.quota import find_groups
 
-READY = b"ready\n"
 _ROOT = Path("/")
 _ENDED_STATES = ("Z", "X")
 
@@ -84,33 +81,11 @@ def _read_all(pid: int, groups: list[Path], names: dict[int, str]) -> Iterator[R
     yield Reading("sampler", "cpu", "s", process_cpu_ns() / NS_PER_S)
 
 
-def _wait_for_sigterm(nanoseconds: int) -> bool:
-    return signal.sigtimedwait([signal.SIGTERM], nanoseconds / NS_PER_S) is not None
-
-
-def _announce_once() -> Callable[[], None]:
-    """Tells the starter, by the end of our standard output, that the first instant is on disk."""
-    is_open = True
-
-    def announce() -> None:
-        nonlocal is_open
-        if is_open:
-            is_open = False
-            os.write(sys.stdout.fileno(), READY)
-            os.close(sys.stdout.fileno())
-
-    return announce
-
-
 def main(path: str) -> None:
     """Run as told by a spec file."""
-    # Blocked, the signal ends a wait and can never cut a write in two.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, which then stops us
     spec = Spec.from_json(Path(path).read_text("utf-8"))
-    with suppress(OSError):  # a lower niceness needs a privilege; the starter reports the one we have
-        os.setpriority(os.PRIO_PROCESS, 0, spec.niceness)
-    sample(spec, REAL_CLOCK, _wait_for_sigterm, _announce_once())
+    enter(spec.niceness)
+    sample(spec, REAL_CLOCK, wait_for_sigterm, announce_once())
 
 
 if __name__ == "__main__":
