@@ -24,7 +24,10 @@ COMMANDS = {
     "profile": "record flame graphs of a service under load",
     "report": "write an HTML report of archived runs or scans",
     "runs": "list archived runs and scans",
+    "import": "read result files, profiles and traces of other tools",
+    "audit": "name what cannot be right in a result file or a published table",
 }
+_MODULES = {"import": "importing"}  # a module cannot be called import
 _INTERRUPTED = 130
 _VOID = 3
 
@@ -75,7 +78,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if name == wanted:
-            module = importlib.import_module(f"perfkit.showing.cli.{name}")
+            module = importlib.import_module(f"perfkit.showing.cli.{_MODULES.get(name, name)}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     return parser.parse_args(arguments)

@@ -1,0 +1,61 @@
+"""Which format is a file in, by what stands in it, and how is it read?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from perfkit.errors import ConfigError, PerfkitError
+from perfkit.measuring.importers import plain_table
+from perfkit.measuring.importers.imported import Imported
+from perfkit.measuring.importers.source import Source
+
+_SHOWN = 60  # characters of an unknown file that the refusal quotes
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """One kind of file: `matches` judges the first 64 KiB, `read` takes it all."""
+
+    name: str
+    matches: Callable[[str], bool]
+    read: Callable[[Source], Imported]
+
+
+# From the most specific to the most general: the first that matches reads the file.
+FORMATS = (Format(name=plain_table.NAME, matches=plain_table.matches, read=plain_table.read),)
+
+
+def read_file(path: Path) -> Imported:
+    """Reads one file of any known format; raises ConfigError telling what was seen and what was expected."""
+    source = Source(path)
+    kind = next((kind for kind in FORMATS if kind.matches(source.head)), None)
+    if kind is None:
+        seen = " ".join(source.head.split())[:_SHOWN]
+        known = ", ".join(sorted({kind.name for kind in FORMATS}))
+        raise ConfigError(f"{path}: not understood; it begins “{seen}”. Known formats: {known}")
+    imported = kind.read(source)
+    if imported.rows.kept == 0 and not imported.levels and not imported.profiles and not imported.metrics:
+        reasons = ", ".join(f"{count} × {reason}" for reason, count in imported.rows.dropped.items())
+        raise ConfigError(f"{path}: {kind.name} without a single usable row ({reasons or 'nothing below the heading'})")
+    return imported
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+def read_files(paths: Sequence[Path]) -> Iterator[Imported | Refused]:
+    """Files, and those in folders, one after another; what cannot be read is told, and the others go on."""
+    for path in paths:
+        inside = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
+        for file in inside:
+            try:
+                yield read_file(file)
+            except PerfkitError as error:
+                yield Refused(path=str(file), reason=str(error))
