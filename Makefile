@@ -14,8 +14,9 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/pytest
 
+# As root, which is usual in a container, Jupyter starts only when told that it may.
 lab: $(READY)
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(READY)
 	$(BIN)/pytest -m bench -s tests/bench

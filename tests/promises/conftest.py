@@ -29,9 +29,9 @@ from perfkit.measuring.load.client import GeneratorProcess
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.load.spec import LoadSpec
 from perfkit.settings import ServerSettings
+from wire import PATIENCE_S, Wire, dialling
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 30.0
 sys.path.append(str(Path(__file__).parent))  # the tests here share modules that are no tests
 _LINES = pytest.StashKey[list[str]]()
 
@@ -172,68 +172,11 @@ def generate(tmp_path: Path) -> Iterator[Callable[..., GeneratorProcess]]:
         generator.stop()
 
 
-class Wire:
-    """A raw client: sends bytes as they are, reads whole answers."""
-
-    def __init__(self, port: int, timeout_s: float = PATIENCE_S, address: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((address, port), timeout=timeout_s)
-        self._reader = self.socket.makefile("rb")
-
-    def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
-        self.socket.sendall(data)
-
-    def ask(
-        self, path: str, document: Any = None, *headers: str, host: bool = True
-    ) -> tuple[int, dict[str, str], bytes]:
-        """One request and its answer: a POST when there is a document, else a GET."""
-        self.post(path, document, *headers, host=host)
-        return self.answer()
-
-    def post(self, path: str, document: Any, *headers: str, host: bool = True) -> None:
-        """Send a request and leave its answer for later; a GET when there is no document."""
-        body = b"" if document is None else json.dumps(document).encode()
-        lines = [
-            f"{'GET' if document is None else 'POST'} {path} HTTP/1.1",
-            *(["Host: localhost"] if host else []),
-            *headers,
-        ]
-        if document is not None:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        self.send("\r\n".join([*lines, "", ""]).encode() + body)
-
-    def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """The next answer: status, headers, body; fails when the server has closed before."""
-        status_line = self._reader.readline()
-        assert status_line, "the connection was closed before an answer"
-        headers = {}
-        while (line := self._reader.readline().strip()) != b"":
-            name, _, value = line.decode().partition(": ")
-            headers[name.lower()] = value
-        return int(status_line.split()[1]), headers, self._reader.read(int(headers.get("content-length", 0)))
-
-    def rest(self) -> bytes:
-        """Everything until the server closes."""
-        return self._reader.read()
-
-    def close(self) -> None:
-        """Hang up."""
-        self._reader.close()
-        self.socket.close()
-
-
 @pytest.fixture
 def dial() -> Iterator[Callable[..., Wire]]:
     """Opens raw connections to a port, and closes them after the test."""
-    wires: list[Wire] = []
-
-    def connect(port: int, timeout_s: float = PATIENCE_S, address: str = "127.0.0.1") -> Wire:
-        wires.append(Wire(port, timeout_s, address))
-        return wires[-1]
-
-    yield connect
-    for wire in wires:
-        wire.close()
+    with dialling() as connect:
+        yield connect
 
 
 @pytest.fixture

@@ -114,14 +114,14 @@ def test_the_count_notices_a_server_that_loses_requests(serve, generate, tmp_pat
 def test_readiness_goes_first_then_the_listener_and_what_is_in_flight_is_answered(serve, dial, tmp_path, eventually):
     server = serve("promise_models:Gated", changes={"http.pre_stop_s": 2.0}, env=gates(tmp_path, "load", "warm"))
     holder, probe, idle = dial(server.port), dial(server.port), dial(server.port)
-    holder.post("/predict", {"input": "wait"})
+    holder.post({"input": "wait"})
     eventually(lambda: server.stats()["gauge"]["in_flight"] == 1)
     os.kill(server.pid, signal.SIGTERM)
     eventually(lambda: server.stats()["is_ready"] is False)
     status, headers, _ = probe.ask("/health/ready")
     assert (status, headers["connection"], "retry-after" in headers) == (503, "close", True)
     newcomer = dial(server.port)  # the listener is still there, and requests are taken
-    newcomer.post("/predict", {"input": 1})
+    newcomer.post({"input": 1})
     eventually(lambda: refuses(server.port))
     assert idle.ask("/health/live")[0] == 200, "an open connection is heard to the end"
     (tmp_path / "work").touch()
@@ -135,7 +135,7 @@ def test_under_its_supervisor_too_it_refuses_at_the_end_and_answers_what_is_in_f
     process, line = supervised("promise_models:Gated", gates(tmp_path, "load", "warm"))
     port = urlsplit(line["url"]).port
     holder = dial(port)
-    holder.post("/predict", {"input": "wait"})
+    holder.post({"input": "wait"})
     eventually((tmp_path / "work.awaited").exists)
     process.send_signal(signal.SIGTERM)
     eventually(lambda: refuses(port))
@@ -185,7 +185,7 @@ def test_connections_that_nobody_had_taken_up_yet_are_answered_too(serve, dial, 
     eventually(lambda: process.status() == psutil.STATUS_STOPPED)
     wires = [dial(server.port) for _ in range(200)]
     for wire in wires:
-        wire.post("/predict", {"input": 1})
+        wire.post({"input": 1})
     process.terminate()
     process.resume()
     assert [wire.answer()[0] for wire in wires] == [200] * 200

@@ -94,7 +94,7 @@ def go_through_all_states(serve, dial, eventually, folder, port, times):
 def fill(server, dial, eventually):
     """One request in the model's hands and as many waiting as may."""
     for _ in range(DEPTH + 1):
-        dial(server.port).post("/predict", {"input": "wait"})
+        dial(server.port).post({"input": "wait"})
         eventually(lambda: server.stats()["gauge"]["in_flight"] > server.stats()["queued"])
     eventually(lambda: server.stats()["queued"] == DEPTH)
 

@@ -54,10 +54,9 @@ def statuses(dial, address, port, host, bearer, *more):
     """The status of every path for one kind of visitor."""
     headers = [f"Host: {host}", *more] if bearer is None else [f"Host: {host}", f"Authorization: {bearer}", *more]
     wire = dial(port, address=address)
-    for path in PATHS:
-        document = {"input": 1} if path == "/predict" else None
-        wire.post(path, document, *headers, host=False)
-    return [wire.answer()[0] for _ in PATHS]
+    documents = [{"input": 1} if path == "/predict" else None for path in PATHS]
+    asked = zip(PATHS, documents, strict=True)
+    return [wire.ask(path, document, *headers, host=False).status for path, document in asked]
 
 
 def unauthenticated(dial, server, bind, token, host):

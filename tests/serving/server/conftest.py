@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -23,8 +21,7 @@ from perfkit.serving.server.job import Job
 from perfkit.serving.server.pipeline import Books, Plant
 from perfkit.serving.server.replicas import build
 from perfkit.settings import LedgerSettings, ServerSettings
-
-_PATIENCE_S = 20.0
+from wire import Wire, dialling
 
 
 class Finished:
@@ -57,73 +54,18 @@ def new_job() -> Callable[..., Job]:
     return make
 
 
-class Wire:
-    """A raw client: sends bytes as they are, reads whole answers."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S)
-        self._reader = self.socket.makefile("rb")
-
-    def send(self, data: bytes) -> None:
-        self.socket.sendall(data)
-
-    def post(self, document: Any, *headers: str, path: str = "/predict") -> None:
-        body = json.dumps(document).encode()
-        lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
-        self.send("\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body)
-
-    def get(self, path: str, *headers: str, method: str = "GET") -> None:
-        self.send("\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode())
-
-    def answer(self) -> Answer:
-        """The next answer; fails when the server has closed the connection."""
-        status_line = self._reader.readline()
-        assert status_line, "the connection was closed before an answer"
-        headers = {}
-        while (line := self._reader.readline().strip()) != b"":
-            name, _, value = line.decode().partition(": ")
-            headers[name.lower()] = value
-        body = self._reader.read(int(headers.get("content-length", 0)))
-        return Answer(int(status_line.split()[1]), headers, body)
-
-    def is_at_end(self) -> bool:
-        """Whether the server has closed its side; blocks until it sends or closes."""
-        return self._reader.read(1) == b""
-
-    def close(self) -> None:
-        self._reader.close()
-        self.socket.close()
-
-
-class Answer(NamedTuple):
-    """One answer as it came."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> tuple[int, str]:
-        """Status and error code."""
-        return self.status, self.json["error"]["code"]
-
-
 @pytest.fixture
 def dial() -> Iterator[Callable[[Service], Wire]]:
     """Opens raw connections to a service, and closes them after the test."""
-    wires: list[Wire] = []
+    with dialling() as connect:
+        yield lambda service: connect(urlsplit(service.url).port)
 
-    def connect(service: Service) -> Wire:
-        wires.append(Wire(urlsplit(service.url).port or 0))
-        return wires[-1]
 
-    yield connect
-    for wire in wires:
-        wire.close()
+@pytest.fixture
+def dial_to() -> Iterator[Callable[[str], Wire]]:
+    """Opens raw connections to a URL, and closes them after the test."""
+    with dialling() as connect:
+        yield lambda url: connect(urlsplit(url).port)
 
 
 @pytest.fixture(scope="module")
@@ -167,20 +109,6 @@ class Gate:
 
     def open(self) -> None:
         self._path.touch()
-
-
-@pytest.fixture
-def dial_to() -> Iterator[Callable[[str], Wire]]:
-    """Opens raw connections to a URL, and closes them after the test."""
-    wires: list[Wire] = []
-
-    def connect(url: str) -> Wire:
-        wires.append(Wire(urlsplit(url).port or 0))
-        return wires[-1]
-
-    yield connect
-    for wire in wires:
-        wire.close()
 
 
 class Gated:
