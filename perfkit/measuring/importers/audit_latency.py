@@ -16,6 +16,8 @@ _MEAN_SLACK = 0.03  # relative: the bounds add up several rounded figures
 _TIMEOUTS_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 90.0, 120.0)  # round values that clients are set to
 _PAST, _BEFORE = 0.01, 0.0005  # how far from a round value a latency still is one, relative
 _LEFT_OUT = 0.001  # share of timed-out requests from which the P99.9 is not what it says
+_PLATEAU = 1.05  # ratio of neighbouring percentiles that are one value
+_LEAST_COUNT = 100  # requests: with fewer, tools differ in which one they call the P25
 _FASTER = 0.7  # mean of errors / mean of successes
 _LEAST_ERRORS = 5
 _TWO_DIGITS = 0.06  # relative: two significant digits move a figure by at most 5 %
@@ -68,7 +70,7 @@ def order(level: Level) -> Iterator[Finding]:
 def mean_bounds(level: Level) -> Iterator[Finding]:
     """A mean above the one that the percentiles and the maximum allow, or below what they demand."""
     steps, mean = sorted(level.percentiles_s.items()), level.mean_s
-    if mean is None or not steps:
+    if mean is None or not steps or (level.requests is not None and level.requests < _LEAST_COUNT):
         return
     least = _least_mean_s(steps)
     if mean < least * (1 - _MEAN_SLACK):
@@ -117,7 +119,7 @@ def censored(level: Level) -> Iterator[Finding]:
     """A percentile that sits on a round time-out while requests failed, or time-outs left out of the percentiles."""
     if not level.errors and not level.timeouts:
         return
-    stuck = [(p, value) for p, value in sorted(level.percentiles_s.items()) if p >= 0.9 and _is_timeout(value)]
+    stuck = [(p, value) for p, value in _plateaus(level) if p >= 0.9 and _is_timeout(value)]
     missing, count = level.timeouts or 0, level.requests or 0
     if stuck:
         p, value = stuck[0]
@@ -156,6 +158,15 @@ def _most_mean_s(steps: Sequence[tuple[float, float]]) -> float:
     """Every request as slow as the percentile above it allows."""
     starts = [0.0] + [p for p, _ in steps[:-1]]
     return sum((p - start) * value for (p, value), start in zip(steps, starts, strict=True))
+
+
+def _plateaus(level: Level) -> Iterator[tuple[float, float]]:
+    """Percentiles that the next one hardly exceeds, with enough failures to fill what lies beyond them."""
+    steps = [*sorted(level.percentiles_s.items()), *([(1.0, level.max_s)] if level.max_s is not None else [])]
+    failed = (level.errors or 0) / level.requests if level.requests else 1.0
+    for (p, value), (_, following) in itertools.pairwise(steps):
+        if following <= value * _PLATEAU and failed >= (1 - p) / 2:
+            yield p, value
 
 
 def _effective(level: Level, p: float) -> float:

@@ -13,6 +13,7 @@ from perfkit.units import format_duration, format_number, format_percent, format
 ABOVE = 0.05  # judgement: rate and mean rounded to two digits each
 BELOW = 0.25  # judgement: start and end of a short run leave clients idle for some of it
 _APART = 0.05  # between a rate and count / duration; tools leave the run's edges out of one of them
+_LEAST_COUNT = 20  # requests: with fewer, it matters whether a rate counts them or the gaps between them
 _EDGE_S = 0.2  # a run's ends: a count over whole seconds misses up to that much
 _REACHED = 0.95  # of the offered rate
 _STILL_LINEAR = 0.5  # d ln X / d ln N on the last step: at saturation it nears 0
@@ -59,7 +60,7 @@ def in_flight(level: Level) -> Iterator[Finding]:
 def rate_of_count(level: Level) -> Iterator[Finding]:
     """The stated rate against count and duration."""
     rate, count, seconds = level.throughput_rps, level.requests, level.duration_s
-    if not rate or not count or not seconds:
+    if not rate or not count or not seconds or count < _LEAST_COUNT:
         return
     good = count - (level.errors or 0)
     least, most = good / (seconds + _EDGE_S), count / max(seconds - _EDGE_S, 1e-9)

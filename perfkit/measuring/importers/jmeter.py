@@ -1,0 +1,146 @@
+"""What does a JMeter results file (JTL as CSV) say?
+
+`timeStamp` is the start of a sample and `elapsed` its whole time; `Latency` is the time to the first
+byte and not used. Rows of transaction controllers repeat the samplers below them. JMeter 2 writes no
+heading by default, and any column, delimiter and form of time stamp can be configured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from perfkit.measuring.importers.delimited import Table, delimiter_of, first_line, headings, split_line
+from perfkit.measuring.importers.imported import Imported, Tally, Timing
+from perfkit.measuring.importers.requests import RequestLog
+from perfkit.measuring.importers.source import Source
+
+NAME = "JMeter CSV"
+_OLD = (
+    "timeStamp elapsed label responseCode responseMessage threadName dataType success bytes "
+    "grpThreads allThreads Latency"
+)
+_NEW = (
+    "timeStamp elapsed label responseCode responseMessage threadName dataType success failureMessage bytes sentBytes "
+    "grpThreads allThreads URL Latency IdleTime Connect"
+)
+_SHORT = (
+    "timeStamp elapsed label responseCode threadName success bytes grpThreads allThreads Latency "
+    "SampleCount ErrorCount Hostname"
+)
+# Without a heading: (number of cells, position of true/false) -> columns.
+_LAYOUTS = {
+    (12, 7): _OLD.split(),
+    (13, 7): [*_OLD.split(), "Connect"],
+    (13, 5): _SHORT.split(),
+    (16, 7): [name for name in _NEW.split() if name != "URL"],
+    (17, 7): _NEW.split(),
+}
+_EPOCH_MS = re.compile(r"1\d{12}")
+TRANSACTION = "row of a transaction controller (its samplers are counted)"
+_NO_NUMBER = "no number in timeStamp or elapsed"
+_OF_TRANSACTION = "Number of samples in transaction"
+_FORMS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S,%f")
+
+
+def matches(head: str) -> bool:
+    """By the names of the columns, or by a first row that begins with epoch milliseconds and holds true or false."""
+    return {"timestamp", "elapsed"} <= {name.lower() for name in headings(head)} or _columns_of(head) is not None
+
+
+def read(source: Source) -> Imported:
+    """Samplers as requests; rows of transactions only where there is nothing else."""
+    tally = Tally()
+    table = Table(source, tally, _columns_of(source.head))
+    reader = _Reader(table, tally)
+    for row in table.rows():
+        reader.take(row)
+    log = reader.log if len(reader.log) else reader.transactions
+    tally.kept = len(log)
+    if log is reader.transactions:
+        del tally.dropped[TRANSACTION]
+    clients = reader.most_threads or None
+    levels = log.levels(loop="closed", concurrency=clients, new_connections=reader.connections)
+    notes = [*source.notes, "Latency (time to the first byte) is not used; elapsed is the whole time"]
+    if log.stride > 1:
+        notes.append(f"quantiles from every {log.stride}th request; counts, means and extremes from all")
+    return Imported(
+        path=str(source.path),
+        format=NAME,
+        rows=tally.rows(),
+        timing=Timing(unit="ms", clock="epoch, at the start of a sample", scope="request", basis="sent"),
+        levels=levels,
+        notes=tuple(notes),
+    )
+
+
+def _columns_of(head: str) -> list[str] | None:
+    """The columns of a file without a heading; None where there is one, or it is another format."""
+    line = first_line(head)
+    cells = [cell.strip() for cell in split_line(line, delimiter_of(line))]
+    verdicts = [index for index, cell in enumerate(cells) if cell.lower() in ("true", "false")]
+    if len(cells) < 4 or not verdicts or not _EPOCH_MS.fullmatch(cells[0]) or not cells[1].isdigit():
+        return None
+    guessed = ["timeStamp", "elapsed", "label", "responseCode", *(f"column {i}" for i in range(5, len(cells) + 1))]
+    guessed[verdicts[0]] = "success"
+    return _LAYOUTS.get((len(cells), verdicts[0]), guessed)
+
+
+class _Reader:
+    """Sorts rows into samplers and transactions."""
+
+    def __init__(self, table: Table, tally: Tally) -> None:
+        self.log, self.transactions = RequestLog(), RequestLog()
+        self.most_threads = 0
+        self._tally = tally
+        self._at = {name: table.index(name) for name in _NEW.split()}
+        self.connections: int | None = None if self._at["Connect"] is None else 0
+
+    def take(self, row: list[str]) -> None:
+        """One row."""
+        start_ns = start_of(self._cell(row, "timeStamp"))
+        elapsed = self._cell(row, "elapsed")
+        if start_ns is None or not elapsed.isdigit() or len(elapsed) > 12:
+            self._tally.dropped[_NO_NUMBER] += 1
+            return
+        is_error = self._is_error(row)
+        request = (start_ns, int(elapsed) * 1_000_000, is_error, self._cell(row, "label"))
+        if self._is_transaction(row):
+            self.transactions.add(*request)
+            self._tally.dropped[TRANSACTION] += 1
+            return
+        self.log.add(*request)
+        threads = self._cell(row, "allThreads")
+        if threads.isdigit():
+            self.most_threads = max(self.most_threads, int(threads[:6]))
+        if self.connections is not None and self._cell(row, "Connect") not in ("0", ""):
+            self.connections += 1
+
+    def _cell(self, row: Sequence[str], name: str) -> str:
+        index = self._at[name]
+        return "" if index is None else row[index].strip()
+
+    def _is_error(self, row: Sequence[str]) -> bool:
+        success = self._cell(row, "success").lower()
+        return success == "false" if success else self._cell(row, "responseCode")[:1] not in ("2", "3")
+
+    def _is_transaction(self, row: Sequence[str]) -> bool:
+        if self._cell(row, "responseMessage").startswith(_OF_TRANSACTION):
+            return True
+        return self._cell(row, "URL") == "null" and self._at["dataType"] is not None and not self._cell(row, "dataType")
+
+
+def start_of(text: str) -> int | None:
+    """A JMeter time stamp in nanoseconds since the epoch: milliseconds, or a date."""
+    if text.isdigit() and len(text) <= 16:
+        return int(text) * 1_000_000
+    for form in _FORMS:
+        try:
+            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1e9)
+        except ValueError:
+            continue
+    try:
+        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1e9)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,196 @@
+"""What does vegeta say: single results (JSON lines or CSV), a JSON report, or text reports?
+
+Times are nanoseconds in JSON and CSV and Go durations in text. A latency counts from the actual send; a
+request that hit the time-out has code 0 and the time-out as its latency. The CSV has no heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from perfkit.measuring.importers.cells import duration_s, number
+from perfkit.measuring.importers.delimited import Table, first_line
+from perfkit.measuring.importers.imported import Imported, Level, Tally, Timing
+from perfkit.measuring.importers.instants import epoch_ns
+from perfkit.measuring.importers.requests import RequestLog
+from perfkit.measuring.importers.source import Source
+
+LINES_NAME, CSV_NAME, JSON_NAME, TEXT_NAME = (
+    "vegeta JSON lines",
+    "vegeta CSV",
+    "vegeta JSON report",
+    "vegeta text report",
+)
+_CSV_ROW = re.compile(r"1\d{18},\d{1,3},\d+,\d+,\d+,")
+_COLUMNS = ["timestamp", "code", "latency", "bytes_out", "bytes_in", "error"]
+_MORE_COLUMNS = ["body", "attack", "seq", "method", "url", "headers"]
+_REPORT = re.compile(r"^Requests\s+\[total, rate", re.MULTILINE)
+_NOT_JSON = "not a JSON object with timestamp, code and latency"
+_NO_NUMBER = "no number in timestamp, code or latency"
+_REQUESTS = Timing(unit="ns", clock="epoch, at the send", scope="request", basis="sent")
+
+
+def matches_lines(head: str) -> bool:
+    """By the fields of the first line."""
+    line = first_line(head)
+    return line.startswith("{") and all(f'"{name}":' in line for name in ("attack", "seq", "latency", "timestamp"))
+
+
+def matches_csv(head: str) -> bool:
+    """By a first row of epoch nanoseconds, code, nanoseconds, bytes out and in."""
+    return bool(_CSV_ROW.match(first_line(head)))
+
+
+def matches_json(head: str) -> bool:
+    """By the fields of the report."""
+    return head.lstrip().startswith("{") and '"latencies"' in head and '"status_codes"' in head
+
+
+def matches_text(head: str) -> bool:
+    """By the line that a report begins with."""
+    return bool(_REPORT.search(head)) and "Latencies" in head
+
+
+def read_lines(source: Source) -> Imported:
+    """Every request."""
+    tally, log = Tally(), RequestLog()
+    for line in source.lines():
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+            start_ns, latency_ns, code = epoch_ns(row["timestamp"]), int(row["latency"]), int(row["code"])
+            log.add(start_ns, latency_ns, _is_error(code, row.get("error")), str(row.get("attack") or ""))
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, OverflowError):
+            tally.dropped[_NOT_JSON] += 1
+    return _of_requests(source, LINES_NAME, tally, log)
+
+
+def read_csv(source: Source) -> Imported:
+    """Every request; old files have 6 columns, newer ones 12."""
+    tally, log = Tally(), RequestLog()
+    width = first_line(source.head).count(",") + 1
+    table = Table(source, tally, _COLUMNS if width < 12 else _COLUMNS + _MORE_COLUMNS)
+    for row in table.rows():
+        try:
+            attack = row[7] if len(row) > 7 else ""
+            log.add(int(row[0]), int(row[2]), _is_error(int(row[1]), row[5]), attack)
+        except (ValueError, OverflowError):
+            tally.dropped[_NO_NUMBER] += 1
+    return _of_requests(source, CSV_NAME, tally, log)
+
+
+def read_json(source: Source) -> Imported:
+    """One report."""
+    tally = Tally()
+    report = orjson.loads(source.whole())
+    latencies = report["latencies"]
+    level = Level(
+        name="run",
+        loop="open",
+        requests=report.get("requests"),
+        errors=_failed(report.get("requests"), report.get("success")),
+        duration_s=_ns(report.get("duration", 0) + report.get("wait", 0)),
+        offered_rps=report.get("rate"),
+        throughput_rps=report.get("throughput"),
+        mean_s=_ns(latencies.get("mean")),
+        min_s=_ns(latencies.get("min")),
+        max_s=_ns(latencies.get("max")),
+        percentiles_s=_percentiles(latencies),
+    )
+    tally.kept = 1
+    return _of_reports(source, JSON_NAME, tally, [level])
+
+
+def read_text(source: Source) -> Imported:
+    """One level a report; there may be several in one file."""
+    text = source.whole()
+    starts = [match.start() for match in _REPORT.finditer(text)]
+    tally, levels = Tally(), []
+    for index, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True), 1):
+        level = _text_level(f"run {index}" if len(starts) > 1 else "run", text[start:end])
+        if level is None:
+            tally.dropped["report without its latencies"] += 1
+        else:
+            levels.append(level)
+            tally.kept += 1
+    return _of_reports(source, TEXT_NAME, tally, levels)
+
+
+def _of_requests(source: Source, name: str, tally: Tally, log: RequestLog) -> Imported:
+    tally.kept = len(log)
+    levels = log.levels(loop="open") if len(log) else ()
+    return Imported(
+        path=str(source.path),
+        format=name,
+        rows=tally.rows(),
+        timing=_REQUESTS,
+        levels=levels,
+        notes=tuple(source.notes),
+    )
+
+
+def _of_reports(source: Source, name: str, tally: Tally, levels: list[Level]) -> Imported:
+    unit = "ns" if name == JSON_NAME else "as printed"
+    return Imported(
+        path=str(source.path),
+        format=name,
+        rows=tally.rows(),
+        timing=Timing(unit=unit, clock="none", scope="cumulative", basis="sent"),
+        levels=tuple(levels),
+        notes=tuple(source.notes),
+    )
+
+
+def _text_level(name: str, text: str) -> Level | None:
+    requests, times, lasted = (_fields(text, word) for word in ("Requests", "Latencies", "Duration"))
+    if "mean" not in times or "total" not in requests:
+        return None
+    count = number(requests["total"])
+    success = number(_fields(text, "Success").get("ratio", ""))
+    latencies = {key: duration_s(value) for key, value in times.items()}
+    return Level(
+        name=name,
+        loop="open",
+        requests=None if count is None else int(count),
+        errors=_failed(count, None if success is None else success / 100),
+        duration_s=duration_s(lasted.get("total", "")),
+        offered_rps=number(requests.get("rate", "")),
+        throughput_rps=number(requests.get("throughput", "")),
+        mean_s=latencies.get("mean"),
+        min_s=latencies.get("min"),
+        max_s=latencies.get("max"),
+        percentiles_s={
+            int(key) / 100: value for key, value in latencies.items() if key.isdigit() and value is not None
+        },
+    )
+
+
+def _fields(text: str, word: str) -> dict[str, str]:
+    """`Latencies  [min, mean]  1ms, 2ms` -> {"min": "1ms", "mean": "2ms"}; older reports have fewer fields."""
+    match = re.search(rf"^{word}\s+\[([^\]]*)\]\s+(.*)$", text, re.MULTILINE)
+    if not match:
+        return {}
+    names, values = match[1].split(", "), match[2].strip().split(", ")
+    return dict(zip(names, values, strict=False))
+
+
+def _percentiles(latencies: Mapping[str, Any]) -> dict[float, float]:
+    found = {int(name[:2]) / 100: value for name, value in latencies.items() if re.fullmatch(r"\d\dth", name)}
+    return {p: value / 1e9 for p, value in found.items()}
+
+
+def _is_error(code: int, error: object) -> bool:
+    return bool(error) or not 200 <= code < 400
+
+
+def _failed(count: float | None, success: float | None) -> int | None:
+    return None if count is None or success is None else round(count * (1 - success))
+
+
+def _ns(value: float | None) -> float | None:
+    return None if value is None else value / 1e9
