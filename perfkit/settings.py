@@ -24,6 +24,7 @@ LIGHT_MODELS = ("noop", "simulated")
 LIMIT_POLICIES = ("none", "fixed", "adaptive")
 BATCH_POLICIES = ("fixed", "adaptive")
 PADDINGS = ("longest", "buckets")
+WAITS = ("blocking", "spinning")
 LANE_ORDERS = ("strict", "shares")
 DEFAULT_LANE = "default"
 QUEUE_POLICIES = ("reject", "block", "caller_runs", "drop_oldest", "discard", "shed")
@@ -182,6 +183,9 @@ class LaneSettings(Checked):
     )
     breaker: bool | None = field(None, "as breaker.enabled, for this lane, whose breaker is its own; none = that one")
     workers: int = field(0, "model workers of its own; 0 = it shares the others' workers", low=0, high=1024)
+    stream_priority: int = field(
+        0, "of its own workers' streams on the device: kernels of a smaller one go first", low=-2, high=0
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,12 +282,42 @@ class LogSettings(Checked):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CudaSettings(Checked):
+    """How an NVIDIA GPU is used (device = cuda, or auto where there is one)."""
+
+    memory_cap_ratio: float | None = field(
+        None,
+        "share of the GPU's memory that torch may take, beyond which a call is out of memory; none = all",
+        live=False,
+        low=0.01,
+        high=1.0,
+    )
+    connections: int | None = field(
+        None,
+        "hardware queues that the streams share (CUDA_DEVICE_MAX_CONNECTIONS): with more busy streams than queues "
+        "some wait for each other; none = as the environment says, else CUDA's own choice",
+        live=False,
+        low=1,
+        high=32,
+    )
+    wait: str = field(
+        "blocking",
+        "how a worker waits for the GPU: blocking = asleep; spinning = on the CPU, which then looks busy",
+        live=False,
+        choices=WAITS,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings(Checked):
     """Everything that a scan can vary on the reference server."""
 
     model: str = field("minilm", "minilm, resnet, mlp, noop, simulated:PRESET or module:Class", live=False)
     device: str = field(
-        "auto", "auto = simulated for simulated models, else cpu", live=False, choices=("auto", "cpu", "simulated")
+        "auto",
+        "auto = simulated for simulated models; cuda where torch finds a GPU and the model can use it; else cpu",
+        live=False,
+        choices=("auto", "cpu", "cuda", "simulated"),
     )
     topology: str = field(
         "staged",
@@ -328,6 +362,7 @@ class ServerSettings(Checked):
     http: HttpSettings = nested(HttpSettings)
     ledger: LedgerSettings = nested(LedgerSettings)
     log: LogSettings = nested(LogSettings)
+    cuda: CudaSettings = nested(CudaSettings)
 
     @property
     def is_simulated(self) -> bool:
@@ -354,6 +389,9 @@ class ServerSettings(Checked):
                 f"{what} is processes with a simulated model, whose processes would not share its virtual device; "
                 "use threads, or a real model"
             )
+        if self.cuda != CudaSettings() and (self.is_simulated or self.device in ("cpu", "simulated")):
+            where = f"model = {self.model}" if self.is_simulated else f"device = {self.device}"
+            raise ConfigError(f"a setting of cuda is changed with {where}, where it does nothing; set device = cuda")
         _check_concurrency(self)
         _check_lanes(self)
 
@@ -403,6 +441,12 @@ def _check_lanes(settings: ServerSettings) -> None:
     for name in settings.lanes:
         if not _LANE_NAME.fullmatch(name):
             raise ConfigError(f"a lane is called {name!r}; it takes letters, digits, _ and -, at most 64 of them")
+    for name, lane in settings.lanes.items():
+        if lane.stream_priority and not lane.workers:
+            raise ConfigError(
+                f"lane {name} has stream_priority = {lane.stream_priority} and no workers of its own, whose streams "
+                "that would be (set its workers to 1 or more)"
+            )
     model = settings.concurrency.model
     if settings.lanes and model == "thread_per_request":
         raise ConfigError(

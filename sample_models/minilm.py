@@ -35,6 +35,7 @@ class MiniLM:
     """Text in, 384 floats of length 1 out. Any number of threads may use one instance after `load`."""
 
     payloads: ClassVar[str] = "texts/short.jsonl"
+    runs_on_cuda: ClassVar[bool] = True
     signature: ClassVar[Signature] = Signature(
         inputs=(TensorSpec(name="text", datatype="BYTES", shape=(1,)),),
         outputs=(TensorSpec(name="embedding", datatype="FP32", shape=(_WIDTH,)),),

@@ -33,6 +33,7 @@ class Mlp:
     """64 numbers in, 4 floats out. Any number of threads may use one instance after `load`."""
 
     payloads: ClassVar[str] = "numbers/mlp.jsonl"
+    runs_on_cuda: ClassVar[bool] = True
     signature: ClassVar[Signature] = Signature(
         inputs=(TensorSpec(name="numbers", datatype="FP32", shape=WIDTHS[:1]),),
         outputs=(TensorSpec(name="scores", datatype="FP32", shape=WIDTHS[-1:]),),

@@ -67,6 +67,7 @@ class ResNet:
     """A JPEG in, the likeliest of 1000 untrained classes out. Threads may share one instance after `load`."""
 
     payloads: ClassVar[str] = "images/images.jsonl"
+    runs_on_cuda: ClassVar[bool] = True
     signature: ClassVar[Signature] = Signature(
         inputs=(TensorSpec(name="image", datatype="BYTES", shape=(1,)),),
         outputs=(

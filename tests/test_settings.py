@@ -89,7 +89,8 @@ def test_every_field_has_a_line_of_documentation():
 
 def test_what_belongs_to_the_process_needs_a_restart():
     needs_restart = [name for name, _, facts in fields.leaves(ServerSettings) if not facts["live"]]
-    assert needs_restart == ["model", "device", "seed", "ledger.stamps", "ledger.capacity"]
+    of_cuda = ["cuda.memory_cap_ratio", "cuda.connections", "cuda.wait"]
+    assert needs_restart == ["model", "device", "seed", "ledger.stamps", "ledger.capacity", *of_cuda]
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ class FragileDevice(CpuDevice):
     def synchronize(self, event):
         self._perhaps("synchronize")
 
-    def open_lane(self, worker, intra_op_threads=1):
+    def open_lane(self, worker, intra_op_threads=1, priority=0):
         self._perhaps("open_lane")
-        return super().open_lane(worker, intra_op_threads)
+        return super().open_lane(worker, intra_op_threads, priority)
 
     def enter_worker(self, intra_op_threads):
         self._perhaps("enter_worker")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from perfkit.clock import REAL_CLOCK, Clock
@@ -62,6 +63,10 @@ class CpuDevice:
         if torch is not None:
             torch.set_num_threads(intra_op_threads)
 
+    def loading(self) -> AbstractContextManager[None]:
+        """Nothing is left running."""
+        return nullcontext()
+
     def place(self, tensor: Any) -> Any:
         """The tensor itself: the host's memory is the device's."""
         return tensor
@@ -86,7 +91,10 @@ class CpuDevice:
         """A stream of one worker; priorities mean nothing here."""
         return CpuStream()
 
-    def event(self) -> CpuEvent:
+    def release(self, stream: CpuStream, priority: int = 0) -> None:
+        """Nothing to keep."""
+
+    def event(self, is_awaited: bool = False) -> CpuEvent:
         """An empty event."""
         return CpuEvent()
 
@@ -153,9 +161,9 @@ class CpuDevice:
         """Bytes held by buffers."""
         return {"device_allocated_bytes": float(self._account.memory().allocated_bytes)}
 
-    def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
+    def open_lane(self, worker: str, intra_op_threads: int = 1, priority: int = 0) -> Lane:
         """A worker's own way to the device; call it on the worker's thread."""
-        return Lane(self, worker, intra_op_threads)
+        return Lane(self, worker, intra_op_threads, priority)
 
     def close(self) -> None:
         """Nothing to give back: buffers are the host's memory."""

@@ -1,12 +1,13 @@
 """What must a device offer, so that one lane can serve a model on any of them?
 
-Streams, events, buffers, copies and a run call. `simulated` and `cpu` implement it and pass one
-contract suite. Calls are safe from several threads; a stream or an event belongs to one worker.
+Streams, events, buffers, copies and a run call. `simulated`, `cpu` and `cuda` implement it and pass
+one contract suite. Calls are safe from several threads; a stream or an event belongs to one worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -96,6 +97,9 @@ class Device(Protocol):
     def prepare(self, intra_op_threads: int) -> None:
         """Process-wide settings, from the main thread, before any worker starts."""
 
+    def loading(self) -> AbstractContextManager[None]:
+        """A block in which a model loads: whatever it starts on the device is done when the block is left."""
+
     def place(self, tensor: Any) -> Any:
         """A weight where the device computes, ready for every stream; the tensor itself where it lies there already."""
 
@@ -111,8 +115,11 @@ class Device(Protocol):
     def stream(self, priority: int = 0) -> Stream:
         """A queue of device work that runs in order; a smaller priority goes first."""
 
-    def event(self) -> Event:
-        """A mark that `record` places; empty until then."""
+    def release(self, stream: Stream, priority: int = 0) -> None:
+        """Give a stream back whose work is done; the priority is the one that it was asked for with."""
+
+    def event(self, is_awaited: bool = False) -> Event:
+        """A mark that `record` places; empty until then. `is_awaited`: a thread will block on it."""
 
     def record(self, event: Event, stream: Stream) -> None:
         """The event happens when everything submitted to the stream so far is done."""
@@ -153,8 +160,8 @@ class Device(Protocol):
     def stats(self) -> dict[str, float]:
         """Running totals and views for the statistics page; units are in the names."""
 
-    def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
-        """A worker's own way to the device; call it on the worker's thread."""
+    def open_lane(self, worker: str, intra_op_threads: int = 1, priority: int = 0) -> Lane:
+        """A worker's own way to the device, its computing at a priority; call it on the worker's thread."""
 
     def close(self) -> None:
         """Give everything back; no lane may be open."""

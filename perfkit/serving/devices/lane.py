@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from perfkit.serving.devices.device import Buffer, Device, DeviceInstants, Span
 
+# Priorities order kernels, not copies. But torch has 32 streams of each priority: copies get a set of their own.
+COPY_PRIORITY = -3
+
 
 class Batch(Protocol):
     """What a lane needs of a collated batch."""
@@ -30,16 +33,17 @@ class Batch(Protocol):
 class Lane:
     """One worker's streams and events. Not thread-safe: open, use and close it on the worker's own thread."""
 
-    def __init__(self, device: Device, worker: str, intra_op_threads: int) -> None:
+    def __init__(self, device: Device, worker: str, intra_op_threads: int, priority: int) -> None:
         self.worker = worker
         device.enter_worker(intra_op_threads)
         self._device = device
         self._now_ns = device.clock.now_ns
-        self._compute_stream = device.stream()
-        self._copy_stream = device.stream()
+        self._priority = priority
+        self._compute_stream = device.stream(priority)
+        self._copy_stream = device.stream(COPY_PRIORITY)
         self._h2d = Span(device.event(), device.event())
-        self._compute = Span(device.event(), device.event())
-        self._d2h = Span(device.event(), device.event())
+        self._compute = Span(device.event(), device.event(is_awaited=True))
+        self._d2h = Span(device.event(), device.event(is_awaited=True))
         self._staging: Buffer | None = None
 
     def run(self, predict: Callable[[Any], Any], batch: Batch) -> tuple[Any, DeviceInstants]:
@@ -51,10 +55,10 @@ class Lane:
             device.synchronize(self._compute.ended)
             return outputs, self._computed_in_place(entered_ns)
         inputs = self._copy_in(batch)
-        outputs = device.run(predict, inputs, self._compute_stream, self._compute)
-        outputs = device.copy_out(outputs, self._compute_stream, self._d2h)
-        device.synchronize(self._compute.ended)
-        device.synchronize(self._d2h.ended)
+        computed = device.run(predict, inputs, self._compute_stream, self._compute)
+        outputs = device.copy_out(computed, self._compute_stream, self._d2h)
+        device.synchronize(self._d2h.ended)  # the last one first: the thread blocks once
+        device.synchronize(self._compute.ended)  # where nothing was copied out, this is the last
         return outputs, self._copied_and_computed(entered_ns)
 
     def release_cache(self) -> None:
@@ -67,8 +71,10 @@ class Lane:
         return self._device.effective_threads()
 
     def close(self) -> None:
-        """Give the worker's memory and thread settings back."""
+        """Give the worker's memory, streams and thread settings back."""
         self._free_staging()
+        self._device.release(self._compute_stream, self._priority)
+        self._device.release(self._copy_stream, COPY_PRIORITY)
         self._device.leave_worker()
 
     def _free_staging(self) -> None:

@@ -14,7 +14,8 @@ from perfkit.serving.devices.device import Device
 from perfkit.serving.server.model import Collated, Model
 
 _STEPS = ("load", "preprocess", "collate", "predict", "split", "postprocess", "example")
-_FURTHER = ("payloads", "signature", "collate_to", "load_stages", "weights")  # what a model may offer, and does without
+# What a model may offer, and does without.
+_FURTHER = ("payloads", "signature", "runs_on_cuda", "collate_to", "load_stages", "weights")
 
 
 class _Plain:

@@ -32,20 +32,38 @@ def _preset_defaults(model: str) -> dict[str, Any]:
     return fields.flatten(load_preset(preset).server_defaults)
 
 
-def open_device(settings: ServerSettings) -> Device:
-    """The device that the settings name; `auto` follows the model. Raises ConfigError for a contradiction."""
+def open_device(settings: ServerSettings, model: object = None) -> Device:
+    """The device that the settings name; `auto` follows the model, which is not loaded yet.
+
+    Raises ConfigError for a contradiction, EnvironmentLacks when there is no such device.
+    """
     is_simulated_model = settings.model.partition(":")[0] == _SIMULATED
-    wanted = settings.device if settings.device != "auto" else _SIMULATED if is_simulated_model else "cpu"
+    wanted = settings.device
+    if wanted == "auto":
+        wanted = _SIMULATED if is_simulated_model else "cuda" if _has_gpu_for(model, settings) else "cpu"
     if (wanted == _SIMULATED) != is_simulated_model:
         raise ConfigError(
             f"device is {settings.device} with model {settings.model}; "
-            "simulated models run on the simulated device, others on cpu"
+            "simulated models run on the simulated device, others on cpu or cuda"
         )
     if wanted == _SIMULATED:
         from perfkit.serving.devices.simulated.device import SimulatedDevice
         from perfkit.serving.devices.simulated.preset import load_preset
 
         return SimulatedDevice(load_preset(settings.model.partition(":")[2]), seed=settings.seed)
+    if wanted == "cuda":
+        from perfkit.serving.devices.cuda.device import CudaDevice
+
+        return CudaDevice(settings.cuda)
     from perfkit.serving.devices.cpu import CpuDevice
 
     return CpuDevice()
+
+
+def _has_gpu_for(model: object, settings: ServerSettings) -> bool:
+    """Whether the model says that it can use a GPU, and there is one. Who has no use for torch does not import it."""
+    if not getattr(model, "runs_on_cuda", False):
+        return False
+    from perfkit.serving.devices.cuda.presence import is_present
+
+    return is_present(settings.cuda)

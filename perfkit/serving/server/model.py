@@ -38,13 +38,14 @@ class Collated(NamedTuple):
 class Model(Protocol):
     """A served model. Payloads are JSON values; items and outputs are the model's own.
 
-    An attribute `signature` may say how payloads and answers look as tensors (signature.py), and `payloads` may
-    name a file of request bodies for the load generator. `weights()` may return the arrays of which a copy of the model
-    consists, which replicas need that do not all fit the device (resident.models).
+    An attribute `signature` may say how payloads and answers look as tensors (signature.py), `payloads` may name
+    a file of request bodies for the load generator, and `runs_on_cuda = True` says that `load` places the weights
+    on the device, so that it may be put on a GPU unasked. `weights()` may return the arrays of which a copy of the
+    model consists, which replicas need that do not all fit the device (resident.models).
     """
 
     def load(self, device: Device, seed: int) -> None:
-        """Read weights and move them to the device; runs once, before any worker starts."""
+        """Read weights and put them on the device (`device.place`); runs once, before any worker starts."""
 
     def preprocess(self, payload: Any) -> Any:
         """One JSON payload to one item; raises InputRefused when the payload cannot be used."""

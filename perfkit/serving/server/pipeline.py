@@ -48,6 +48,7 @@ from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
 from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench, Station
+from perfkit.serving.server.warmup import warm_up_sizes
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
 from perfkit.settings import LedgerSettings, ServerSettings, StageSettings
 
@@ -306,12 +307,12 @@ class Pipeline:
         bench = self._bench(dispatcher)
         if lane is None:
             return Section(dispatcher=dispatcher, crew=staff(self.settings, bench))
-        bench = dataclasses.replace(bench, name=f"{bench.name}-{lane.name}")
+        name, priority = f"{bench.name}-{lane.name}", lane.settings.stream_priority
+        bench = dataclasses.replace(bench, name=name, stream_priority=priority)
         return Section(dispatcher=dispatcher, crew=FixedCrew(bench, lane.settings.workers))
 
     def _bench(self, dispatcher: Dispatcher) -> Bench:
         plant, settings = self._plant, self.settings
-        sizes = {1, settings.batch.max_size}
         return Bench(
             name=f"model{self._mark}",
             model=plant.model,
@@ -329,8 +330,7 @@ class Pipeline:
             postprocess_pool=self._after,
             preprocesses_inline=self._before is None,
             intra_op_threads=settings.intra_op_threads,
-            # A simulated device has nothing to warm, and its time is real time.
-            warm_up_sizes=() if plant.device.is_simulated else tuple(sorted(sizes)),
+            warm_up_sizes=warm_up_sizes(plant.device, settings.batch.max_size),
             runs=self._runs,
             opens=self._open_elsewhere if settings.concurrency.model == "processes" else self._open_here,
         )

@@ -93,10 +93,11 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
 async def _load(settings: ServerSettings) -> Service:
     # On the main thread on purpose: some libraries tie their thread pools to the thread that loads them.
     model = create_model(settings.model)
-    device = open_device(settings)
+    device = open_device(settings, model)
     began_ns = REAL_CLOCK.now_ns()
     try:
-        model.load(device, settings.seed)
+        with device.loading():
+            model.load(device, settings.seed)
     except PerfkitError:
         raise
     except Exception as error:

@@ -54,6 +54,7 @@ class Bench:
     warm_up_sizes: tuple[int, ...]
     opens: Callable[[str, Bench], Station]  # a place for a worker; on the worker's own thread
     runs: Callable[[Any, Lane], BatchRunner] = BatchRunner
+    stream_priority: int = 0  # of the workers' streams on the device
     pace: Pace | None = None  # how long a batch takes, where what would come too late is shed
 
 
@@ -62,7 +63,7 @@ class Station:
 
     def __init__(self, name: str, bench: Bench) -> None:
         self._bench = bench
-        self._lane: Lane = bench.device.open_lane(worker=name, intra_op_threads=bench.intra_op_threads)
+        self._lane: Lane = bench.device.open_lane(name, bench.intra_op_threads, bench.stream_priority)
         self._runner = bench.runs(bench, self._lane)
         self._held: Sequence[Job] = ()  # of these, all from the one numbered `_handed_on` are with nobody else yet
         self._handed_on = 0

@@ -53,8 +53,9 @@ def test_an_event_happens_after_the_work_before_it_and_no_later_than_now(rig):
     span = run(rig, stream)
     device.record(after, stream)
     device.synchronize(after)
-    order = [device.instant_ns(before), *instants(device, span), device.instant_ns(after), device.clock.now_ns()]
+    order = [device.instant_ns(before), *instants(device, span), device.instant_ns(after)]
     assert order == sorted(order)
+    assert order[-1] <= device.clock.now_ns() + rig.error_ns()
     assert device.elapsed_ns(span.started, span.ended) > 0
 
 
@@ -66,36 +67,38 @@ def test_calls_on_one_stream_follow_each_other(rig):
     assert order == sorted(order)
 
 
-def test_a_stream_starts_its_next_work_after_an_event_of_another_stream(rig, blob):
+def test_a_stream_starts_its_next_work_after_an_event_of_another_stream(rig):
     device, copies, kernels = rig.device, rig.device.stream(), rig.device.stream()
     h2d = new_span(device)
     staging = device.buffer(1 << 20, is_pinned=True)
-    device.copy_in(blob(1), 1 << 20, copies, h2d, staging)
+    device.copy_in(rig.blob(1), 1 << 20, copies, h2d, staging)
     device.wait(kernels, h2d.ended)
     compute = run(rig, kernels)
     device.synchronize(compute.ended)
     assert device.instant_ns(h2d.ended) <= device.instant_ns(compute.started)
 
 
-def test_copies_overlap_computing_where_there_are_copies_at_all(rig, blob):
+def test_copies_overlap_computing_where_there_are_copies_at_all(rig):
     device = rig.device
     compute, h2d = run(rig, device.stream()), new_span(device)
-    data = device.copy_in(blob(7), 1 << 20, device.stream(), h2d, device.buffer(1 << 20, is_pinned=True))
+    data = device.copy_in(rig.blob(7), 1 << 20, device.stream(), h2d, device.buffer(1 << 20, is_pinned=True))
     device.synchronize(compute.ended)
     device.synchronize(h2d.ended)
-    assert data == blob(7)
+    assert rig.number(data) == 7
     if device.has_copies:
         assert device.instant_ns(compute.started) <= device.instant_ns(h2d.started) < device.instant_ns(compute.ended)
     else:
         assert instants(device, h2d) == [0, 0]
 
 
-def test_results_are_copied_out_after_they_were_computed(rig, blob):
+def test_results_are_copied_out_after_they_were_computed(rig):
     device, stream = rig.device, rig.device.stream()
     compute, d2h = run(rig, stream), new_span(device)
-    assert device.copy_out(blob(3), stream, d2h) == blob(3)
+    computed = rig.there(rig.blob(3))  # held until the copy is over
+    outputs = device.copy_out(computed, stream, d2h)
     device.synchronize(compute.ended)
     device.synchronize(d2h.ended)
+    assert rig.number(outputs) == 3
     if device.has_copies:
         assert device.instant_ns(compute.ended) <= device.instant_ns(d2h.started) < device.instant_ns(d2h.ended)
     else:
@@ -121,18 +124,18 @@ def test_a_buffer_is_freed_once(rig):
         rig.device.free(buffer)
 
 
-def test_a_lane_returns_the_outputs_and_instants_in_the_ledgers_order(rig, blob):
+def test_a_lane_returns_the_outputs_and_instants_in_the_ledgers_order(rig):
     device = rig.device
     lane = device.open_lane(worker="model-0")
     entered_ns = device.clock.now_ns()
-    outputs, measured = lane.run(rig.call, a_batch(blob(5), nbytes=1 << 20))
+    outputs, measured = lane.run(rig.call, a_batch(rig.blob(5), nbytes=1 << 20))
     left_ns = device.clock.now_ns()
     lane.close()
     present = [stamp for stamp in stamps(measured) if stamp]
-    assert outputs == blob(5)
+    assert rig.number(outputs) == 5
     assert len(present) == (6 if device.has_copies else 2)
     assert [entered_ns, *present, left_ns] == sorted([entered_ns, *present, left_ns])
-    assert measured.clamped_ns == 0
+    assert measured.clamped_ns <= rig.error_ns()
     assert measured.compute_started_ns < measured.compute_ended_ns
 
 
@@ -160,11 +163,11 @@ def test_a_model_that_raises_leaves_the_lane_usable(rig):
     lane.close()
 
 
-def test_a_closed_lane_holds_no_memory(rig, blob):
+def test_a_closed_lane_holds_no_memory(rig):
     before = rig.device.memory()
     lane = rig.device.open_lane(worker="model-0")
     for nbytes in (1_000, 500, 2_000):
-        lane.run(rig.call, a_batch(blob(1, nbytes), nbytes))
+        lane.run(rig.call, a_batch(rig.blob(1, nbytes), nbytes))
     lane.close()
     after = rig.device.memory()
     assert (after.allocated_bytes, after.pinned_bytes) == (before.allocated_bytes, before.pinned_bytes)
@@ -195,7 +198,7 @@ def test_a_worker_that_asks_for_one_thread_has_one(rig):
 def test_statistics_carry_their_units_in_their_names(rig):
     stats = rig.device.stats()
     assert stats
-    assert all(name.rsplit("_", 1)[1] in ("s", "bytes", "ratio", "requests") for name in stats)
+    assert all(name.rsplit("_", 1)[1] in ("s", "bytes", "ratio", "requests", "count") for name in stats)
 
 
 def test_giving_cached_memory_back_keeps_what_is_held(rig):

@@ -78,10 +78,10 @@ def test_when_one_replica_cannot_start_none_runs(open_shop):
     lanes = itertools.count()
 
     class TwoLanes(CpuDevice):
-        def open_lane(self, worker, intra_op_threads=1):
+        def open_lane(self, worker, intra_op_threads=1, priority=0):
             if next(lanes) == 2:
                 raise MemoryError("no lane left")
-            return super().open_lane(worker, intra_op_threads)
+            return super().open_lane(worker, intra_op_threads, priority)
 
     with pytest.raises(TargetFailed, match=r"^a model worker cannot start: MemoryError: no lane left$"):
         open_shop(device=TwoLanes(), replicas=4, workers=1)

@@ -122,10 +122,10 @@ class ScriptedDevice:
     def effective_threads(self):
         return 1
 
-    def stream(self):
+    def stream(self, priority=0):
         return SimpleNamespace()
 
-    def event(self):
+    def event(self, is_awaited=False):
         return CpuEvent()
 
     def buffer(self, nbytes, is_pinned):
@@ -159,8 +159,8 @@ class ScriptedDevice:
         if event is self._last:
             self._script.spend("wake_lag")
 
-    def open_lane(self, worker, intra_op_threads):
-        return Lane(self, worker, intra_op_threads)
+    def open_lane(self, worker, intra_op_threads, priority):
+        return Lane(self, worker, intra_op_threads, priority)
 
     def _timed(self, before, during, span, call):
         if before:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
@@ -108,6 +109,10 @@ class SimulatedDevice:
     def prepare(self, intra_op_threads: int) -> None:
         """Nothing to set: simulated work uses no threads of its own."""
 
+    def loading(self) -> AbstractContextManager[None]:
+        """Nothing is left running."""
+        return nullcontext()
+
     def place(self, tensor: Any) -> Any:
         """The tensor itself: nothing is really copied."""
         return tensor
@@ -126,7 +131,10 @@ class SimulatedDevice:
         """A queue of device work that runs in order; a smaller priority goes first."""
         return Stream(priority, pool=(priority, next(self._pools) % POOLS_PER_PRIORITY))
 
-    def event(self) -> SimulatedEvent:
+    def release(self, stream: Stream, priority: int = 0) -> None:
+        """Nothing to keep."""
+
+    def event(self, is_awaited: bool = False) -> SimulatedEvent:
         """An empty event."""
         return SimulatedEvent()
 
@@ -232,9 +240,9 @@ class SimulatedDevice:
             "simulated_in_flight_requests": float(self.in_flight),
         }
 
-    def open_lane(self, worker: str, intra_op_threads: int = 1) -> Lane:
+    def open_lane(self, worker: str, intra_op_threads: int = 1, priority: int = 0) -> Lane:
         """A worker's own way to the device; call it on the worker's thread."""
-        return Lane(self, worker, intra_op_threads)
+        return Lane(self, worker, intra_op_threads, priority)
 
     def close(self) -> None:
         """Give the memory of the weights back."""

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from perfkit.errors import PerfkitError
+from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.device import Device, DeviceLost
 from perfkit.serving.server.defaults import open_device
 from perfkit.serving.server.elsewhere.batch_work import Batches
@@ -35,13 +36,16 @@ Answer = Callable[[bytes], bytes]
 
 def load(spec: ChildSpec) -> tuple[Answer, dict[str, Any]]:
     """Get ready for the calls that the spec is about; what answers them, and what holds in this process."""
-    device, model = open_device(spec.settings), create_model(spec.settings.model)
+    model = create_model(spec.settings.model)
+    # Preprocess and postprocess have no use for a GPU, and a process pays for each one that it opens.
+    device = open_device(spec.settings, model) if spec.warm_up_sizes else CpuDevice()
     answer = _load_model(spec, model, device) if spec.warm_up_sizes else _load_stages(spec, model, device)
     return answer, {"effective_threads": device.effective_threads(), "cpus": sorted(os.sched_getaffinity(0))}
 
 
 def _load_model(spec: ChildSpec, model: Model, device: Device) -> Answer:
-    model.load(device, spec.settings.seed)
+    with device.loading():
+        model.load(device, spec.settings.seed)
     device.prepare(spec.intra_op_threads)
     lane = device.open_lane(worker="child", intra_op_threads=spec.intra_op_threads)
     collate = collate_of(model, spec.settings.batch)

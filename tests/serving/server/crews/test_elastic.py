@@ -117,11 +117,11 @@ class LanesRunOut(CpuDevice):
 
     lanes = 1
 
-    def open_lane(self, worker, intra_op_threads=1):
+    def open_lane(self, worker, intra_op_threads=1, priority=0):
         self.lanes -= 1
         if self.lanes < 0:
             raise MemoryError("no lane left")
-        return super().open_lane(worker, intra_op_threads)
+        return super().open_lane(worker, intra_op_threads, priority)
 
 
 def test_a_thread_that_gets_no_lane_fails_its_request_and_what_only_it_could_have_served(open_shop, eventually):
