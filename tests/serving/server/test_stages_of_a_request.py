@@ -159,7 +159,7 @@ class ScriptedDevice:
         if event is self._last:
             self._script.spend("wake_lag")
 
-    def open_lane(self, worker, intra_op_threads, priority):
+    def open_lane(self, worker, intra_op_threads, priority=0):
         return Lane(self, worker, intra_op_threads, priority)
 
     def _timed(self, before, during, span, call):
