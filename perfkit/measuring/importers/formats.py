@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from perfkit.errors import ConfigError, PerfkitError
-from perfkit.measuring.importers import hey, jmeter, k6, k6_summary, locust, plain_table, vegeta, wrk
+from perfkit.measuring.importers import (
+    ghz,
+    hey,
+    jmeter,
+    k6,
+    k6_summary,
+    locust,
+    model_analyzer,
+    perf_analyzer,
+    perf_analyzer_export,
+    plain_table,
+    vegeta,
+    wrk,
+)
 from perfkit.measuring.importers.imported import Imported
 from perfkit.measuring.importers.source import Source
 
@@ -25,17 +38,22 @@ class Format:
 
 # From the most specific to the most general: the first that matches reads the file.
 FORMATS = (
+    Format(name=perf_analyzer_export.NAME, matches=perf_analyzer_export.matches, read=perf_analyzer_export.read),
     Format(name=k6_summary.NAME, matches=k6_summary.matches, read=k6_summary.read),
     Format(name=k6.LINES_NAME, matches=k6.matches_lines, read=k6.read_lines),
+    Format(name=ghz.NAME, matches=ghz.matches, read=ghz.read),
     Format(name=vegeta.JSON_NAME, matches=vegeta.matches_json, read=vegeta.read_json),
     Format(name=vegeta.LINES_NAME, matches=vegeta.matches_lines, read=vegeta.read_lines),
     Format(name=vegeta.TEXT_NAME, matches=vegeta.matches_text, read=vegeta.read_text),
+    Format(name=perf_analyzer.TEXT_NAME, matches=perf_analyzer.matches_text, read=perf_analyzer.read_text),
     Format(name=wrk.NAME, matches=wrk.matches, read=wrk.read),
     Format(name=hey.NAME, matches=hey.matches, read=hey.read),
     Format(name=hey.CSV_NAME, matches=hey.matches_csv, read=hey.read_csv),
     Format(name=k6.CSV_NAME, matches=k6.matches_csv, read=k6.read_csv),
     Format(name=locust.HISTORY_NAME, matches=locust.matches_history, read=locust.read_history),
     Format(name=locust.STATS_NAME, matches=locust.matches_stats, read=locust.read_stats),
+    Format(name=perf_analyzer.CSV_NAME, matches=perf_analyzer.matches_csv, read=perf_analyzer.read_csv),
+    Format(name=model_analyzer.NAME, matches=model_analyzer.matches, read=model_analyzer.read),
     Format(name=vegeta.CSV_NAME, matches=vegeta.matches_csv, read=vegeta.read_csv),
     Format(name=jmeter.NAME, matches=jmeter.matches, read=jmeter.read),
     Format(name=plain_table.NAME, matches=plain_table.matches, read=plain_table.read),

@@ -156,7 +156,7 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
     errors = sum(total.errors for total in totals)
     counts = {"requests": answered + unanswered, "errors": errors + unanswered}
     if not answered:
-        return Level(name=name, **{**counts, **known})
+        return Level(**{"name": name, **counts, **known})
     seconds = (max(total.last_ns for total in totals) - min(total.first_ns for total in totals)) / NS_PER_S
     latency_s = rows["latency_ns"] / NS_PER_S
     good = answered - errors
@@ -173,4 +173,4 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
         "percentiles_s": dict(zip(QUANTILES, map(float, np.quantile(latency_s, QUANTILES)), strict=True)),
         "quantiles": {p: quantile(latency_s, [len(latency_s)], p, seconds) for p in QUANTILES},
     }
-    return Level(name=name, **{**counts, **figures, **known})
+    return Level(**{"name": name, **counts, **figures, **known})

@@ -1,0 +1,138 @@
+"""What does Triton's perf_analyzer say in its CSV (`-f`) and on its screen?
+
+Microseconds. The CSV has a row a load level, sorted by throughput and not by load, without counts or
+errors. Parts (queue, compute, …) are averages and add up to the mean; percentiles are of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from perfkit.measuring.importers.cells import number
+from perfkit.measuring.importers.delimited import Table, headings
+from perfkit.measuring.importers.imported import Imported, Level, Loop, Tally, Timing
+from perfkit.measuring.importers.source import Source
+
+CSV_NAME, TEXT_NAME = "perf_analyzer CSV", "perf_analyzer text"
+_LOADS = {"Concurrency": "closed", "Request Rate": "open"}
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?) latency")
+_PARTS = ("Client Send", "Network+Server Send/Recv", "Server Queue", "Client Recv")
+_COMPUTE = ("Server Compute Input", "Server Compute Infer", "Server Compute Output")
+_NO_NUMBER = "no number in its load or throughput"
+_BLOCK = re.compile(r"^Request (concurrency|rate): ([\d.]+)(?: inference requests per second)?\s*$", re.M | re.I)
+_PERCENTILE_LINE = re.compile(r"^\s*p(\d+(?:\.\d+)?) latency: (\d+) usec", re.MULTILINE)
+UNSTABLE = "load level without a result (the measurement did not become stable, or stopped)"
+_TIMING = Timing(unit="us", clock="none", scope="cumulative", basis="sent")
+
+
+def matches_csv(head: str) -> bool:
+    """By the names of the columns."""
+    names = set(headings(head))
+    return "Inferences/Second" in names and bool(names & set(_LOADS))
+
+
+def matches_text(head: str) -> bool:
+    """By the heading of its settings."""
+    return "*** Measurement Settings ***" in head
+
+
+def read_csv(source: Source) -> Imported:
+    """One level a row."""
+    tally, levels = Tally(), []
+    table = Table(source, tally)
+    for index, row in enumerate(table.rows(), 1):
+        cells = dict(zip(table.columns, row, strict=True))
+        load = next(name for name in _LOADS if name in cells)
+        value, rate = number(cells[load]), number(cells["Inferences/Second"])
+        if value is None or rate is None:
+            tally.dropped[_NO_NUMBER] += 1
+            continue
+        tally.kept += 1
+        found = {
+            round(float(m[1]) / 100, 8): number(cells[name]) for name in cells if (m := _PERCENTILE.fullmatch(name))
+        }
+        figures = {"throughput_rps": rate, "mean_s": _us(_mean_us(cells))}
+        levels.append(_level(load, value, index, {**figures, "percentiles_s": _seconds(found)}))
+    return Imported(
+        path=str(source.path),
+        format=CSV_NAME,
+        rows=tally.rows(),
+        timing=_TIMING,
+        levels=tuple(levels),
+        is_range=len(levels) > 1,
+        notes=(
+            *source.notes,
+            "request counts and errors are not in this file (perf_analyzer stops at the first error)",
+        ),
+    )
+
+
+def read_text(source: Source) -> Imported:
+    """One level for each load that came to a result."""
+    text = source.whole()
+    blocks = list(_BLOCK.finditer(text))
+    tally, levels, notes = Tally(), [], [*source.notes]
+    ends = [match.start() for match in blocks[1:]] + [len(text)]
+    for match, end in zip(blocks, ends, strict=True):
+        level = _text_level(match, text[match.end() : end], notes)
+        if level is None:
+            tally.dropped[UNSTABLE] += 1
+        else:
+            tally.kept += 1
+            levels.append(level)
+    return Imported(
+        path=str(source.path),
+        format=TEXT_NAME,
+        rows=tally.rows(),
+        timing=_TIMING,
+        levels=tuple(levels),
+        is_range=len(levels) > 1,
+        notes=tuple(notes),
+    )
+
+
+def _text_level(match: re.Match[str], text: str, notes: list[str]) -> Level | None:
+    count, rate = _figure(text, r"Request count: (\d+)"), _figure(text, r"Throughput: (\S+) infer/sec")
+    if count is None or rate is None:
+        return None
+    load = "Concurrency" if match[1].lower() == "concurrency" else "Request Rate"
+    value = float(match[2])
+    executed, inferred = _figure(text, r"Execution count: (\d+)"), _figure(text, r"Inference count: (\d+)")
+    if executed and inferred:
+        notes.append(f"{load.lower()} {value:g}: average batch on the server {inferred / executed:.3g}")
+    found = {round(float(p) / 100, 8): float(us) for p, us in _PERCENTILE_LINE.findall(text)}
+    figures = {
+        "requests": int(count),
+        "throughput_rps": rate,
+        "mean_s": _us(_figure(text, r"Avg latency: (\d+) usec")),
+        "percentiles_s": _seconds(found),
+    }
+    return _level(load, value, None, figures)
+
+
+def _level(load: str, value: float, row: int | None, figures: Mapping[str, object]) -> Level:
+    loop: Loop = "closed" if load == "Concurrency" else "open"
+    known = {"concurrency": value, "has_think_time": False} if loop == "closed" else {"offered_rps": value}
+    return Level(name=f"{load.lower()} {value:g}", row=row, loop=loop, **known, **figures)  # type: ignore[arg-type]
+
+
+def _mean_us(cells: Mapping[str, str]) -> float | None:
+    """Given, or the sum of the parts where they are all there."""
+    if "Avg latency" in cells:
+        return number(cells["Avg latency"])
+    parts = [number(cells.get(name, "")) for name in (*_PARTS, *_COMPUTE)]
+    return None if any(part is None for part in parts) else sum(part or 0.0 for part in parts)
+
+
+def _seconds(found: Mapping[float, float | None]) -> dict[float, float]:
+    return {p: value / 1e6 for p, value in found.items() if value is not None}
+
+
+def _figure(text: str, pattern: str) -> float | None:
+    match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
+    return number(match[1]) if match else None
+
+
+def _us(value: float | None) -> float | None:
+    return None if value is None else value / 1e6
