@@ -25,6 +25,7 @@ FOUNDATION = (
 )
 WINGS = ("serving", "measuring", "explaining", "showing")
 INSTRUMENTS = (
+    "audience",
     "load",
     "collectors",
     "analysis",
@@ -46,6 +47,7 @@ MAY_IMPORT = {
         "server": {"instrument", "scheduling", "devices"},
     },
     "measuring": {
+        "audience": set(),
         "load": set(),
         "collectors": set(),
         "analysis": set(),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
 from perfkit.measuring.archive.manifest import Manifest, new_id
+from perfkit.measuring.audience import Step, attending
 from perfkit.measuring.collectors.collector import Collector, Recording
 from perfkit.measuring.collectors.environment import fingerprint
 from perfkit.measuring.collectors.nvml.collector import GpuSampler
 from perfkit.measuring.collectors.sampler import SystemSampler
 from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
-from perfkit.measuring.phase import Plan, Round, Stream, Watch, find_payloads, run_round
+from perfkit.measuring.phase import Plan, Progress, Round, Stream, Watch, find_payloads, run_round
 from perfkit.measuring.service import Service
 from perfkit.settings import ServerSettings
 
@@ -69,7 +71,8 @@ def measure(
     Raises TargetFailed when the service dies, ArchiveError when the disk refuses.
     """
     plan = Plan(load=load, seconds=seconds, payloads=find_payloads(service, load), round_index=0)
-    contents = record(service, plan, instruments(service), watch)
+    with watched(watch, f"measuring for {seconds:g} s") as watching:
+        contents = record(service, plan, instruments(service), watching)
     return save(certify(contents, {}), out or RUNS_FOLDER)
 
 
@@ -88,10 +91,25 @@ def measure_together(
         raise ConfigError("measure_together got no loads; give at least one, by name")
     first, *others = (Stream(load=load, payloads=find_payloads(service, load)) for load in loads.values())
     plan = Plan(load=first.load, payloads=first.payloads, seconds=seconds, round_index=0, beside=tuple(others))
-    together = record_together(service, plan, instruments(service), watch)
+    with watched(watch, f"measuring {', '.join(loads)} together") as watching:
+        together = record_together(service, plan, instruments(service), watching)
     return {
         name: save(certify(contents, {}), out or RUNS_FOLDER) for name, contents in zip(loads, together, strict=True)
     }
+
+
+@contextlib.contextmanager
+def watched(watch: Watch | None, doing: str, seconds: float | None = None) -> Iterator[Watch]:
+    """The given watch; without one, the audience is told how far the load is, or how much of `seconds` is over."""
+    if watch is not None:
+        yield watch
+        return
+    with attending() as tell:
+
+        def watching(progress: Progress) -> None:
+            tell(Step(doing=doing, done_s=progress.elapsed_s, total_s=seconds or progress.total_s))
+
+        yield watching
 
 
 def instruments(service: Service) -> list[Collector]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfkit.errors import ArchiveError, CollectorUnavailable, ConfigError
 from perfkit.measuring.collectors.collector import Recording, Target
 from perfkit.measuring.collectors.pyspy import DEFAULT_RATE_HZ, MODES, PySpy
-from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, record, save
+from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, record, save, watched
 from perfkit.measuring.load.loops import Load
 from perfkit.measuring.phase import Plan, Progress, Watch, check_seconds, find_payloads
 from perfkit.measuring.service import Service
@@ -97,12 +97,12 @@ def profile(
         round_index=0,
     )
     stacks = StackSequence(seconds, MODES)
+    with watched(watch, "recording stacks", len(MODES) * seconds) as watching:
 
-    def is_over(progress: Progress) -> bool:
-        wants_end = watch is not None and watch(progress)
-        return bool(wants_end) or not stacks.is_recording
+        def is_over(progress: Progress) -> bool:
+            return bool(watching(progress)) or not stacks.is_recording
 
-    contents = record(service, plan, [stacks], is_over)
+        contents = record(service, plan, [stacks], is_over)
     if not contents.stacks:
         raise CollectorUnavailable("; ".join(contents.manifest.notes) or "py-spy recorded nothing")
     return save(certify(contents, {}, profiled=True), out or RUNS_FOLDER)

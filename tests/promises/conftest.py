@@ -33,18 +33,18 @@ from wire import PATIENCE_S, Wire, dialling
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(Path(__file__).parent))  # the tests here share modules that are no tests
-_LINES = pytest.StashKey[list[str]]()
+_FIGURES = "figures of a promise"
 
 
 @pytest.fixture
 def told(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Tells the measured figure of a promise: one line after the run, and a file for the table of the full sizes."""
-    lines = request.config.stash.setdefault(_LINES, [])
     size = "full" if request.node.get_closest_marker("slow") else "smoke"
 
     def tell(promise: str, target: str, **figures: Any) -> None:
         shown = ", ".join(f"{name} {_short(value)}" for name, value in figures.items())
-        lines.append(f"{promise} ({size}): {shown}; target: {target}")
+        # A property of the test comes with its report, also from a process of its own.
+        request.node.user_properties.append((_FIGURES, f"{promise} ({size}): {shown}; target: {target}"))
         if folder := os.environ.get("PERFKIT_FIGURES"):
             rounded = {name: _rounded(value) for name, value in figures.items()}
             row = {"promise": promise, "test": request.node.name, "size": size, "target": target, "figures": rounded}
@@ -69,9 +69,10 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The figures, after all tests."""
-    if lines := config.stash.get(_LINES, []):
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    if lines := [text for report in reports for name, text in report.user_properties if name == _FIGURES]:
         terminalreporter.section("promises, as measured")
         for line in sorted(lines, key=lambda line: (int(re.sub(r"\D", "", line.split()[0])), line)):
             terminalreporter.line(line)

@@ -19,6 +19,7 @@ from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.manifest import new_id
 from perfkit.measuring.archive.scanfolder import ScanWriter, create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
+from perfkit.measuring.audience import Step, attending
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, record
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Plan, Progress, find_payloads
@@ -39,6 +40,19 @@ class ScanProgress:
     varied: Mapping[str, Any]
     part_seconds: float
     live: Progress | None
+
+    @property
+    def step(self) -> Step:
+        """The same for whoever shows no more than a bar."""
+        part_s = self.part_seconds + PART_OVERHEAD_S
+        elapsed_s = min(self.live.elapsed_s, part_s) if self.live else 0.0
+        doing = f"part {self.part + 1} of {self.parts}: {varied_text(self.varied)}"
+        return Step(doing=doing, done_s=self.part * part_s + elapsed_s, total_s=self.parts * part_s)
+
+
+def varied_text(varied: Mapping[str, Any]) -> str:
+    """What tells a point from its neighbours: `workers=2, batch.max_size=4`."""
+    return ", ".join(f"{name}={value}" for name, value in varied.items()) or "the only setting"
 
 
 ScanWatch = Callable[[ScanProgress], None]
@@ -112,7 +126,8 @@ def scan(
     before, host = service.settings, Given(service)
     plan = ScanPlan(points=grid(before, load, axes), seconds=seconds, rounds=2, seed=0)
     try:
-        return run_scan(plan, host, new_scan_folder())
+        with attending() as tell:
+            return run_scan(plan, host, new_scan_folder(), lambda progress: tell(progress.step))
     finally:
         with contextlib.suppress(TargetFailed):  # it died: what ended the scan is the error to tell
             host.at(before)

@@ -17,6 +17,7 @@ from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.durable import replace_file
+from perfkit.measuring.audience import Step
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Progress, Watch
@@ -57,16 +58,8 @@ def steady_pace(pace: Pace) -> Pace:
     return dataclasses.replace(pace, rounds=1)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TourProgress:
-    """What is running, and how far the whole tour is."""
-
-    doing: str
-    done_s: float
-    total_s: float
-
-
-TourWatch = Callable[[TourProgress], None]
+TourWatch = Callable[[Step], None]
+"""Is told what is running, and how far the whole tour is."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +237,7 @@ class _Budget:
         self._tell(f"{self._step}: {varied}", progress.part * part_s + _elapsed_s(progress.live, part_s))
 
     def _tell(self, doing: str, done_s: float) -> None:
-        self._watch(TourProgress(doing=doing, done_s=self._starts_s[self._step] + done_s, total_s=self._total_s))
+        self._watch(Step(doing=doing, done_s=self._starts_s[self._step] + done_s, total_s=self._total_s))
 
 
 def _elapsed_s(live: Progress | None, most_s: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
+from perfkit.measuring.audience import Step
 from perfkit.measuring.phase import Progress as RoundProgress
 from perfkit.measuring.phase import Watch
 from perfkit.measuring.scanning.grid import ScanProgress, ScanWatch
-from perfkit.measuring.scanning.tour import TourProgress, TourWatch
+from perfkit.measuring.scanning.tour import TourWatch
 
 _FILE_COLUMNS = 160
 
@@ -79,8 +80,9 @@ class _Bar:
         self._bars = bars
         self._task = bars.add_task("starting", total=None)
 
-    def show(self, doing: str, done_s: float, total_s: float) -> None:
-        self._bars.update(self._task, description=doing, completed=min(done_s, total_s), total=total_s)
+    def show(self, step: Step) -> None:
+        done_s = min(step.done_s, step.total_s)
+        self._bars.update(self._task, description=step.doing, completed=done_s, total=step.total_s)
 
 
 @contextmanager
@@ -89,10 +91,7 @@ def scan_progress(quiet: bool) -> Iterator[ScanWatch]:
     with _bar(quiet) as bar:
 
         def watch(progress: ScanProgress) -> None:
-            part_s = progress.part_seconds
-            elapsed_s = min(progress.live.elapsed_s, part_s) if progress.live else 0.0
-            doing = f"part {progress.part + 1} of {progress.parts}: {varied_text(progress.varied)}"
-            bar.show(doing, progress.part * part_s + elapsed_s, progress.parts * part_s)
+            bar.show(progress.step)
 
         yield watch
 
@@ -103,7 +102,7 @@ def round_progress(doing: str, seconds: float, quiet: bool) -> Iterator[Watch]:
     with _bar(quiet) as bar:
 
         def watch(progress: RoundProgress) -> None:
-            bar.show(doing, progress.elapsed_s, seconds)
+            bar.show(Step(doing=doing, done_s=progress.elapsed_s, total_s=seconds))
 
         yield watch
 
@@ -113,12 +112,7 @@ def tour_progress(quiet: bool) -> Iterator[TourWatch]:
     """A bar for the whole demo."""
     with _bar(quiet) as bar:
 
-        def watch(progress: TourProgress) -> None:
-            bar.show(progress.doing, progress.done_s, progress.total_s)
+        def watch(step: Step) -> None:
+            bar.show(step)
 
         yield watch
-
-
-def varied_text(varied: Mapping[str, Any]) -> str:
-    """What tells a point from its neighbours: `workers=2, batch.max_size=4`."""
-    return ", ".join(f"{name}={value}" for name, value in varied.items()) or "the only setting"

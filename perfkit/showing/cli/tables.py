@@ -13,7 +13,7 @@ from rich.text import Text
 
 from perfkit.measuring.analysis.flame import TopFrame
 from perfkit.measuring.archive.runs import RunEntry
-from perfkit.showing.cli.console import varied_text
+from perfkit.measuring.scanning.grid import varied_text
 from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
 from perfkit.units import ABSENT, format_bytes, format_percent

@@ -1,12 +1,17 @@
 """How does a notebook show a run, a scan or a contrast? As a table with grades, a scan with its curve.
 
+While one is measured, the cell shows how far it is.
+
 Registered by type name, so that neither IPython nor pandas is loaded before there is something to show, and
 the measuring part knows nothing of pages.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
+
+from perfkit.measuring.audience import Tell, seat
 
 if TYPE_CHECKING:
     from perfkit.measuring.experiment import Run
@@ -28,6 +33,18 @@ def register(shell: Any | None = None) -> None:
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_RUN, _bundle)
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_CONTRAST, _bundle)  # its curves are in the contest
     shell.display_formatter.ipython_display_formatter.for_type_by_name(*_SCAN, _show_scan)
+    if _is_in_notebook(shell):
+        seat(_told_in_the_cell)
+
+
+def _is_in_notebook(shell: Any) -> bool:
+    return hasattr(shell, "kernel")
+
+
+def _told_in_the_cell() -> AbstractContextManager[Tell]:
+    from perfkit.showing.notebook.progress import progress_line
+
+    return progress_line()
 
 
 def _bundle(result: Run | Scan | Contrast, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -43,8 +60,7 @@ def _show_scan(scan: Scan) -> None:
     from IPython.display import display
 
     display(_bundle(scan), raw=True)  # type: ignore[no-untyped-call]
-    in_notebook = hasattr(get_ipython(), "kernel")
-    if in_notebook and len(scan.points) > 1:
+    if _is_in_notebook(get_ipython()) and len(scan.points) > 1:
         from perfkit.showing.notebook.views import curve
 
         display(curve(scan))  # type: ignore[no-untyped-call]

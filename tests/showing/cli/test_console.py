@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.progress import Progress
 
+from perfkit.measuring.audience import Step
 from perfkit.measuring.phase import Progress as RoundProgress
 from perfkit.measuring.scanning.grid import ScanProgress
-from perfkit.measuring.scanning.tour import TourProgress
 from perfkit.showing.cli import console
 
 LONG = "word " * 60 + "/a/path/without/[brackets]/or:smile:"
@@ -48,7 +48,7 @@ def test_a_scans_bar_says_what_runs_and_how_far_it_is(terminal, tmp_path):
 
 def test_the_demos_bar_and_a_rounds_bar_say_what_runs(terminal, tmp_path):
     with console.tour_progress(quiet=False) as watch:
-        watch(TourProgress(doing="flame graph", done_s=30.0, total_s=120.0))
+        watch(Step(doing="flame graph", done_s=30.0, total_s=120.0))
     with console.round_progress("load on http://x", 10.0, quiet=False) as watch:
         watch(live(5.0, tmp_path))
     drawn = terminal.getvalue()
@@ -69,11 +69,11 @@ def test_the_time_left_is_the_plans_until_there_is_a_speed():
 @pytest.mark.parametrize("quiet", [True, False])
 def test_no_bar_is_drawn_where_nobody_watches(capsys, quiet):
     with console.tour_progress(quiet) as watch:
-        watch(TourProgress(doing="flame graph", done_s=30.0, total_s=120.0))
+        watch(Step(doing="flame graph", done_s=30.0, total_s=120.0))
     assert tuple(capsys.readouterr()) == ("", "")
 
 
 def test_a_quiet_command_draws_no_bar_on_a_terminal_either(terminal):
     with console.tour_progress(quiet=True) as watch:
-        watch(TourProgress(doing="flame graph", done_s=30.0, total_s=120.0))
+        watch(Step(doing="flame graph", done_s=30.0, total_s=120.0))
     assert terminal.getvalue() == ""
