@@ -7,7 +7,20 @@ from perfkit.errors import ConfigError
 from perfkit.serving.devices.simulated.preset import ServiceParts, Step, load_preset, preset_names, read_preset
 from perfkit.settings import ServerSettings
 
-KNOWN = ["bert-large", "s001-a10", "s002-textcls", "s003-threads", "steady-100rps"]
+KNOWN = [
+    "bert-large",
+    "h200",
+    "llama2-7b-a100",
+    "s000-chain",
+    "s001-a10",
+    "s001-pool",
+    "s002-textcls",
+    "s003-level0",
+    "s003-level1",
+    "s003-level2",
+    "s003-threads",
+    "steady-100rps",
+]
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones():
