@@ -183,9 +183,19 @@ def _capped(settings: ServerSettings | None, stats: Mapping[str, Any] | None) ->
 
 def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:
     """The same run with its certificate: figures, self-tests, grade."""
-    certificate = summarise(run_data(contents, profiled)).to_json() | {"varied": dict(varied)}
+    figures = summarise(run_data(contents, profiled)).to_json()
+    certificate = figures | {"varied": dict(varied)} | _memory(contents.manifest.counters)
     manifest = dataclasses.replace(contents.manifest, certificate=certificate, varied=dict(varied))
     return dataclasses.replace(contents, manifest=manifest)
+
+
+def _memory(counters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How often the device's memory ran out over all rounds, and the smallest batch cap at the end of one."""
+    rounds = [counts["memory"] for counts in counters if "memory" in counts]
+    if not rounds:
+        return {}
+    totals = {name: sum(counts[name] for counts in rounds) for name in ("ooms", "retries")}
+    return {"memory": totals | {"batch_cap": min(counts["batch_cap"] for counts in rounds)}}
 
 
 def save(contents: RunContents, parent: Path) -> Run:

@@ -258,7 +258,20 @@ def _counters(
         return []
     rows = {"ledger_rows": 0 if ledger is None else ledger.num_rows, "ledger_dropped": lost}
     zero = dict.fromkeys(rows, 0)
-    return [{"round": round_index, "before": before["counters"] | zero, "after": after["counters"] | rows}]
+    return [
+        {
+            "round": round_index,
+            "before": before["counters"] | zero,
+            "after": after["counters"] | rows,
+            "memory": _memory(before, after),
+        }
+    ]
+
+
+def _memory(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
+    """How often the device's memory ran out meanwhile, and how many requests a call may hold at the end."""
+    was, now = before["device"]["memory"], after["device"]["memory"]
+    return {name: now[name] - was[name] for name in ("ooms", "retries")} | {"batch_cap": after["batch_cap"]}
 
 
 def _remarks(recording: Recording) -> list[str]:

@@ -41,6 +41,7 @@ PROMISED_FIELDS = {
 FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be noticed
     "checks",
     "error_ratio",
+    "memory",
     "padding_ratio",
     "queue_depth_mean",
     "rounds",
@@ -277,3 +278,12 @@ def test_batches_that_the_devices_memory_cut_down_are_said_to_be(planted_models,
     assert run.point["errors"] == {}
     note = "at its end a batch held at most 2 requests, not 8: the device's memory has no room for more"
     assert note in run.stored.manifest.notes
+
+
+@pytest.mark.slow
+def test_fifteen_requests_at_once_exhaust_a_card_that_holds_fourteen_and_are_answered_all_the_same(tmp_path):
+    with launch(model="simulated:llama2-7b-a100@0.01", batch={"max_size": 16, "max_delay_s": 0.1}) as service:
+        points = [measure(service, ClosedLoop(concurrency=users), 0.6, tmp_path).point for users in (14, 15)]
+    assert [point["errors"] for point in points] == [{}, {}]
+    assert points[0]["memory"] == {"ooms": 0, "retries": 0, "batch_cap": 16}
+    assert (points[1]["memory"]["ooms"] > 0, points[1]["memory"]["batch_cap"]) == (True, 7)

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runner_bench import Bench, Model
 
+from perfkit.clock import RealClock
 from perfkit.records import EndState
 from perfkit.serving.devices.device import OutOfDeviceMemory
 from perfkit.serving.devices.simulated.device import SimulatedDevice
+from perfkit.serving.devices.simulated.preset import load_preset
 
 TARGET = "0 exits, 0 failed, the cap converges within 10 batches"
 
@@ -51,6 +53,37 @@ def test_when_memory_is_there_again_the_batches_grow_back():
         bench.clock.advance(20_000_000_000)
         bench.run(list(range(64)))
     assert (bench.room.most_at_once, bench.room.is_settled, model.sizes[-1]) == (64, True, 64)
+
+
+class LeapClock(RealClock):
+    """Whoever sleeps arrives at once."""
+
+    def __init__(self):
+        self.at_ns = 1
+
+    def now_ns(self):
+        return self.at_ns
+
+    def sleep_until(self, until_ns):
+        self.at_ns = max(self.at_ns, until_ns)
+
+
+def test_a_card_of_40_gb_holds_14_answers_at_once_and_the_15th_makes_the_batches_smaller_until_it_is_tried_again():
+    """The crash of an article at 15 concurrent requests."""
+    preset = load_preset("llama2-7b-a100")
+    device = SimulatedDevice(preset, clock=LeapClock())
+
+    class Generator:
+        def predict(self, inputs):
+            device.launch(preset.service.predict, len(inputs))
+            return inputs
+
+    bench, seen = Bench(Generator(), most=16, device=device), []
+    for users, pause_s in ((14, 0), (15, 0), (14, 10), (14, 10), (14, 10), (15, 0)):
+        bench.clock.advance(pause_s * 1_000_000_000)
+        assert bench.run(list(range(users)))[1] == list(range(users))
+        seen.append((bench.room.most_at_once, device.memory().ooms))
+    assert seen == [(16, 0), (7, 1), (14, 1), (14, 1), (16, 1), (7, 2)]
 
 
 def starve(count):

@@ -199,6 +199,8 @@ class Service:
                 "name": self.device.name,
                 "effective_threads": list(self.pipeline.effective_threads),
                 "effective_cpus": self.pipeline.worker_cpus(),
+                "memory": dataclasses.asdict(self.device.memory()),
+                "figures": self.device.stats(),
             },
             "cores": {"usable": self._plant.cores.usable, "background": cpus_of(threading.get_native_id())},
             "processes": self.pipeline.processes(),

@@ -76,15 +76,26 @@ class _Fitting:
 
 
 def remarks(points: Points) -> list[str]:
-    """What the table does not show of a point: how requests failed, and the decisive reason of its grade."""
+    """What the table does not show of a point: failures, memory that ran out, the decisive reason of its grade."""
     lines = []
     for point in points:
         name = varied_text(point["varied"])
         if errors := row_of(point, "", "").errors:
             lines.append(f"{name}: failed of {count_text(point['requests'])} requests: {errors}")
+        lines += [f"{name}: {text}" for text in _memory(point)]
         if point["reasons"] and not _is_explained(point):
             lines.append(f"{name}: {point['grade']}: {point['reasons'][0]}")
     return lines
+
+
+def _memory(point: Mapping[str, Any]) -> list[str]:
+    """That the device's memory ran out, and how small its batches are since; nothing when it never did."""
+    memory = point.get("memory")
+    if not memory or not memory["ooms"]:
+        return []
+    times, cap, most = memory["ooms"], memory["batch_cap"], point["settings"]["batch"]["max_size"]
+    since = f"; a batch holds at most {cap} of {most} since" if cap < most else ""
+    return [f"the device ran out of memory {times} time{'s' if times > 1 else ''}{since}"]
 
 
 def _is_explained(point: Mapping[str, Any]) -> bool:

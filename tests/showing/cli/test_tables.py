@@ -102,6 +102,19 @@ def test_failed_requests_are_told_whatever_the_grade():
     assert remarks([failing]) == ["workers=2: failed of 1,240 requests: http_400: 1,234, timed_out: 2"]
 
 
+@pytest.mark.parametrize(
+    ("ooms", "cap", "told"),
+    [
+        (0, 8, []),
+        (1, 8, ["workers=2: the device ran out of memory 1 time"]),
+        (3, 4, ["workers=2: the device ran out of memory 3 times; a batch holds at most 4 of 8 since"]),
+    ],
+)
+def test_memory_that_ran_out_is_told_with_the_batches_that_it_left(ooms, cap, told):
+    settings = {"batch": {"max_size": 8}}
+    assert remarks([point(memory={"ooms": ooms, "retries": 0, "batch_cap": cap}, settings=settings)]) == told
+
+
 def test_a_short_point_whose_cells_say_what_it_needs_gives_no_reason_again():
     known = dict.fromkeys(("p50", "p95", "p99"), quantile(0.1, 0.09, 0.11))
     unseen = "the rounds have too few requests to see where their warm-up ends"

@@ -85,3 +85,28 @@ def test_only_lock_work_grows_with_the_requests_in_flight_and_only_beyond_the_li
 def test_full_batches_on_the_a10_are_limited_by_the_device():
     device = load_preset("s001-a10").device
     assert [size / device.compute_s(size) for size in (1, 8)] == pytest.approx([1000.0, 1333.0], rel=1e-3)
+
+
+def test_a_preset_may_lie_anywhere(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('source = "calibrated"\n[device]\nalpha_s = 0.25\n')
+    preset = load_preset(str(path))
+    assert (preset.name, preset.device.alpha_s) == ("mine", 0.25)
+
+
+def test_a_preset_can_be_taken_faster_with_every_time_and_no_size_changed():
+    whole, tenth = load_preset("llama2-7b-a100"), load_preset("llama2-7b-a100@0.1")
+    assert (tenth.name, tenth.source.endswith("; every time multiplied by 0.1")) == ("llama2-7b-a100@0.1", True)
+    assert tenth.device.compute_s(3) == pytest.approx(whole.device.compute_s(3) / 10)
+    assert tenth.service.preprocess.parallel_s == pytest.approx(0.23)
+    assert tenth.device.h2d_bytes_per_s == pytest.approx(248e9)
+    assert tenth.device.launches.dispatch_s == pytest.approx(117e-6)
+    assert tenth.server_defaults["batch"] == {"max_size": 16, "max_delay_s": pytest.approx(0.005)}
+    assert tenth.device.memory.request_bytes == whole.device.memory.request_bytes
+    assert load_preset("s003-threads@0.5").table_rows[0].throughput_rps == pytest.approx(5.6)
+
+
+@pytest.mark.parametrize("ratio", ["0", "fast", "-1", "nan"])
+def test_a_scale_that_is_none_is_refused(ratio):
+    with pytest.raises(ConfigError, match=f"multiplied by '{ratio}'; give a number from 0.001 to 1000"):
+        load_preset(f"s003-threads@{ratio}")
