@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from perfkit.errors import ConfigError
+from perfkit.execution_settings import ExecutionSettings
 from perfkit.fields import Checked, field, named, nested
 
 PLACEMENTS = ("inline", "threads", "processes")
@@ -351,6 +352,7 @@ class ServerSettings(Checked):
     concurrency: ConcurrencySettings = nested(ConcurrencySettings)
     elastic: ElasticSettings = nested(ElasticSettings)
     pinning: PinningSettings = nested(PinningSettings)
+    execution: ExecutionSettings = nested(ExecutionSettings)
     preprocess: StageSettings = nested(StageSettings)
     postprocess: StageSettings = nested(StageSettings)
     batch: BatchSettings = nested(BatchSettings)
@@ -393,6 +395,7 @@ class ServerSettings(Checked):
             where = f"model = {self.model}" if self.is_simulated else f"device = {self.device}"
             raise ConfigError(f"a setting of cuda is changed with {where}, where it does nothing; set device = cuda")
         _check_concurrency(self)
+        self.execution.check_with(self.concurrency.model)
         _check_lanes(self)
 
 

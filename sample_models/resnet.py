@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from perfkit.serving.server.model import Collated
@@ -24,6 +24,7 @@ from sample_models.seeded import normal, seeded_generator
 
 if TYPE_CHECKING:
     from perfkit.serving.devices.device import Device
+    from perfkit.serving.execution.network import Network
 
 SIDE = 224
 CLASSES = 1000
@@ -112,6 +113,13 @@ class ResNet:
                 x = block(x)
             return functional.linear(x.mean((2, 3)), *self._head).softmax(1)
 
+    def network(self) -> Network:
+        """The same weights as a torch module, for the other levels of execution."""
+        from perfkit.serving.execution.network import Network
+
+        module = _Module(self._stem, self._blocks, self._head)
+        return Network(module=module, arguments=lambda inputs: (inputs,), example=_example_of)
+
     def split(self, outputs: Tensor, size: int) -> Sequence[NDArray[np.float32]]:
         """One row a picture, without a copy."""
         return list(np.asarray(outputs)[:size])
@@ -124,6 +132,47 @@ class ResNet:
     def example(self) -> str:
         """A small grey picture."""
         return example_jpeg()
+
+
+class _Module(nn.Module):
+    """The network of torch's own layers."""
+
+    def __init__(self, stem: _Convolution, blocks: Sequence[_Block], head: tuple[Tensor, Tensor]) -> None:
+        super().__init__()
+        self.stem = _layer(stem)
+        self.blocks = nn.Sequential(*map(_BlockModule, blocks))
+        self.head_weight, self.head_bias = nn.Parameter(head[0]), nn.Parameter(head[1])
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """Probabilities of the classes, one row a picture."""
+        x = self.stem(pictures.contiguous(memory_format=torch.channels_last)).relu()
+        x = self.blocks(functional.max_pool2d(x, 3, stride=2, padding=1))
+        return functional.linear(x.mean((2, 3)), self.head_weight, self.head_bias).softmax(1)
+
+
+class _BlockModule(nn.Module):
+    def __init__(self, block: _Block) -> None:
+        super().__init__()
+        self.first, self.second = _layer(block.first), _layer(block.second)
+        self.around = nn.Identity() if block.around is None else _layer(block.around)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.second(self.first(x).relu()) + self.around(x)
+        return x.relu()
+
+
+def _layer(convolution: _Convolution) -> nn.Conv2d:
+    weight = convolution.weight
+    outputs, inputs, side, _ = weight.shape
+    layer = nn.Conv2d(inputs, outputs, side, convolution.stride, padding=side // 2, device="meta")
+    layer.weight, layer.bias = nn.Parameter(weight), nn.Parameter(convolution.bias)
+    return layer
+
+
+def _example_of(size: int, length: int) -> tuple[Tensor]:
+    """Waves of another length in each picture."""
+    places = torch.arange(3 * SIDE * SIDE, dtype=torch.float32).view(3, SIDE, SIDE)
+    return (torch.stack([torch.sin(places / (row + 2)) for row in range(size)]),)
 
 
 def _blocks(generator: Generator) -> tuple[_Block, ...]:

@@ -17,6 +17,7 @@ FOUNDATION = (
     "errors",
     "records",
     "fields",
+    "execution_settings",
     "settings",
     "settings_file",
     "resources",
@@ -44,7 +45,8 @@ MAY_IMPORT = {
         "instrument": set(),
         "scheduling": set(),
         "devices": set(),
-        "server": {"instrument", "scheduling", "devices"},
+        "execution": set(),
+        "server": {"instrument", "scheduling", "devices", "execution"},
     },
     "measuring": {
         "audience": set(),

@@ -90,7 +90,9 @@ def test_every_field_has_a_line_of_documentation():
 def test_what_belongs_to_the_process_needs_a_restart():
     needs_restart = [name for name, _, facts in fields.leaves(ServerSettings) if not facts["live"]]
     of_cuda = ["cuda.memory_cap_ratio", "cuda.connections", "cuda.wait"]
-    assert needs_restart == ["model", "device", "seed", "ledger.stamps", "ledger.capacity", *of_cuda]
+    of_execution = ["execution.level", "execution.dtype"]
+    of_ledger = ["ledger.stamps", "ledger.capacity"]
+    assert needs_restart == ["model", "device", "seed", *of_execution, *of_ledger, *of_cuda]
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,8 @@ def record_together(
     with tempfile.TemporaryDirectory(prefix="perfkit-round-") as folder:
         round_ = run_round(service, plan, collectors, Path(folder), watch)
         moved = _moved(settings, service.settings)
-        capped = _capped(settings, service.stats())
+        stats = service.stats()
+        capped, executed = _capped(settings, stats), _executed(stats)
         loads = [load_to_nested(stream.load) for stream in plan.streams]
         found = []
         for place, one in enumerate((round_, *round_.beside)):
@@ -145,9 +146,10 @@ def record_together(
                 simulated=service.is_simulated,
                 title=settings.model if settings else "service",
                 settings=fields.to_nested(settings) if settings else {},
-                notes=one.notes + moved + capped,
+                notes=one.notes + moved + capped + executed,
                 further={
                     "settings_moved": bool(moved),
+                    "graphs_grew": graphs_grew(stats),
                     "beside": loads[:place] + loads[place + 1 :],
                     **{recording.name: recording.facts for recording in one.recordings if recording.facts},
                 },
@@ -179,6 +181,26 @@ def _capped(settings: ServerSettings | None, stats: Mapping[str, Any] | None) ->
         return []
     cap, most = stats["batch_cap"], settings.batch.max_size
     return [f"at its end a batch held at most {cap} requests, not {most}: the device's memory has no room for more"]
+
+
+def graphs_grew(stats: Mapping[str, Any] | None) -> bool:
+    """Whether the server compiled more graphs than were ready before its workers started."""
+    execution = (stats or {}).get("execution") or {}
+    ready, now = execution.get("graphs_ready"), execution.get("graphs")
+    return ready is not None and now is not None and now > ready
+
+
+def _executed(stats: Mapping[str, Any] | None) -> list[str]:
+    """A note of how far a level of execution is from eager float32, where there is one."""
+    execution = (stats or {}).get("execution") or {}
+    found = execution.get("difference")
+    if found is None:
+        return []
+    return [
+        f"execution.level {execution['level']} in {execution['dtype']} differs from eager float32 by at most "
+        f"{found['difference']:.3g}, {found['difference_ratio']:.3g} of the largest output; "
+        f"{found['allowed_ratio']:g} of it is allowed"
+    ]
 
 
 def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:
@@ -222,6 +244,7 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         core_limit=_core_limit(manifest.environment),
         profiled=profiled,
         settings_moved=bool(manifest.further.get("settings_moved")),
+        graphs_grew=bool(manifest.further.get("graphs_grew")),
         loads_beside=len(manifest.further.get("beside", ())),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],

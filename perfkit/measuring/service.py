@@ -28,6 +28,7 @@ from perfkit.serving.server.spec import ServerSpec, write_spec
 from perfkit.settings import ServerSettings
 
 _START_TIMEOUT_S = 120.0
+_COMPILING_S = 1800.0  # beyond that, for a start that compiles: minutes on a busy machine, and for each bucket
 _LAST_ANSWERS_S = 5.0  # beyond what the settings give a shutdown
 _DYING_S = 0.5  # a dying process closes its sockets a moment before it can be seen to have ended
 _COMPLAINT = "perfkit: "  # how the server's own errors begin
@@ -179,7 +180,7 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
     stop_grace_s = settings.http.pre_stop_s + settings.http.drain_s + _LAST_ANSWERS_S
     child = Child(process=process, log=log, placement=placement, stop_grace_s=stop_grace_s)
     try:
-        ready = _await_ready(child)
+        ready = _await_ready(child, _START_TIMEOUT_S + (_COMPILING_S if settings.execution.compiles else 0.0))
     except BaseException:  # also when interrupted while starting: leave nothing behind
         process.kill()
         process.wait()
@@ -204,15 +205,15 @@ def attach(url: str) -> Service:
     return Service(url, is_simulated=is_simulated)
 
 
-def _await_ready(child: Child) -> dict[str, Any]:
+def _await_ready(child: Child, timeout_s: float) -> dict[str, Any]:
     ready: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     # A reader thread, because a pipe's readline takes no time-out.
     threading.Thread(target=_listen, args=(child, ready), name="perfkit-ready", daemon=True).start()
     try:
-        found = ready.get(timeout=_START_TIMEOUT_S)
+        found = ready.get(timeout=timeout_s)
     except queue.Empty:
         raise TargetFailed(
-            f"the service was not ready within {_START_TIMEOUT_S:g} s; its last words: {child.last_line()}"
+            f"the service was not ready within {timeout_s:g} s; its last words: {child.last_line()}"
         ) from None
     if found is None:
         raise _KINDS.get(child.process.wait(), TargetFailed)(child.last_line())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Label = Literal["sound", "short", "unsteady", "void"]
 PROFILED = "a profiler was attached; a profiled phase never counts as a measurement"
+GREW = "the server compiled the model again under load; its figures measure the compiler too"
 MOVED = "settings were changed while the run went on; its figures belong to no single setting"
 
 

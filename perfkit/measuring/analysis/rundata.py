@@ -32,6 +32,7 @@ class RunData:
     core_limit: float | None = None  # a quota need not be a whole number of cores
     profiled: bool
     settings_moved: bool = False  # somebody changed a setting while the run went on
+    graphs_grew: bool = False  # the server compiled while the run went on
     loads_beside: int = 0  # other loads on the service meanwhile; their requests are none of this run's
     started_ns: int
     ended_ns: int

@@ -10,6 +10,7 @@ import numpy as np
 
 from perfkit.measuring.analysis.blocks import Interval
 from perfkit.measuring.analysis.grading import (
+    GREW,
     MOVED,
     PROFILED,
     Grade,
@@ -79,7 +80,8 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
 
 
 def _disturbances(run: RunData) -> list[str]:
-    return [text for text, happened in ((PROFILED, run.profiled), (MOVED, run.settings_moved)) if happened]
+    known = ((PROFILED, run.profiled), (MOVED, run.settings_moved), (GREW, run.graphs_grew))
+    return [text for text, happened in known if happened]
 
 
 def _quantiles(seconds: Floats, measured: Measured) -> dict[str, Quantile]:

@@ -15,7 +15,7 @@ from perfkit.serving.server.model import Collated, Model
 
 _STEPS = ("load", "preprocess", "collate", "predict", "split", "postprocess", "example")
 # What a model may offer, and does without.
-_FURTHER = ("payloads", "signature", "runs_on_cuda", "collate_to", "load_stages", "weights")
+_FURTHER = ("payloads", "signature", "runs_on_cuda", "collate_to", "load_stages", "weights", "network")
 
 
 class _Plain:

@@ -41,7 +41,8 @@ class Model(Protocol):
     An attribute `signature` may say how payloads and answers look as tensors (signature.py), `payloads` may name
     a file of request bodies for the load generator, and `runs_on_cuda = True` says that `load` places the weights
     on the device, so that it may be put on a GPU unasked. `weights()` may return the arrays of which a copy of the
-    model consists, which replicas need that do not all fit the device (resident.models).
+    model consists, which replicas need that do not all fit the device (resident.models). `network()` may give its
+    torch module, for levels of execution other than the model's own (perfkit/serving/execution/network.py).
     """
 
     def load(self, device: Device, seed: int) -> None:

@@ -37,6 +37,7 @@ from perfkit.serving.server.elsewhere import steps
 from perfkit.serving.server.elsewhere.batches import RemoteStation
 from perfkit.serving.server.elsewhere.outpost import Outpost, model_outpost, outposts
 from perfkit.serving.server.elsewhere.pool import ProcessPool
+from perfkit.serving.server.executed import get_ready
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Model
@@ -158,6 +159,8 @@ class Pipeline:
 
     def start(self) -> None:
         """Start every thread and wait until all workers are warm; raises TargetFailed when one cannot start."""
+        if self.settings.concurrency.model != "processes":  # each of which gets a model of its own ready
+            get_ready(self._plant.model, self.settings)
         self._pins = decide(self.settings, self._plant.cores, self.deaths.posts(), self._replica)
         move_to(self._pins.background)  # what this thread starts inherits it
         for outpost in (outpost for group in self._outposts() for outpost in group):

@@ -26,6 +26,7 @@ from perfkit.serving.server.cold import ColdFront
 from perfkit.serving.server.connection import Connection, Front
 from perfkit.serving.server.defaults import open_device
 from perfkit.serving.server.departure import abandon, depart
+from perfkit.serving.server.executed import at_level
 from perfkit.serving.server.listener import BACKLOG, adopt, check_exposure, listen
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE
@@ -104,7 +105,7 @@ async def _load(settings: ServerSettings) -> Service:
         kind = type(error).__name__
         raise TargetFailed(f"model {settings.model} cannot load: {kind}: {describe(error)}") from error
     device.prepare(settings.intra_op_threads)
-    service = Service(settings, model, device)
+    service = Service(settings, at_level(model, settings, device), device)
     service.load_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
     return service
 

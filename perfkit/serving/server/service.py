@@ -26,6 +26,7 @@ from perfkit.serving.devices.device import Device
 from perfkit.serving.instrument.gauge import InFlightGauge
 from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
+from perfkit.serving.server import executed
 from perfkit.serving.server.cautions import cautions
 from perfkit.serving.server.connection import Front
 from perfkit.serving.server.deaths import LOST
@@ -216,6 +217,7 @@ class Service:
             "batch_cap": self.pipeline.batch_cap,
             "deaths": dict(zip(("count", "vacant"), self.pipeline.deaths_so_far(), strict=True)),
             "batching": {"policy": self.settings.batch.policy, "max_size": max_size, "max_delay_s": max_delay_s},
+            "execution": executed.stats(self.model, self.settings),
             "warnings": cautions(self.settings),
             "gate": self.pipeline.gate.stats() if self.pipeline.gate else None,
             "crew": {

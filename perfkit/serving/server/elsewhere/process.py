@@ -21,6 +21,7 @@ from perfkit.serving.server.defaults import open_device
 from perfkit.serving.server.elsewhere.batch_work import Batches
 from perfkit.serving.server.elsewhere.child import ChildSpec, read_spec
 from perfkit.serving.server.elsewhere.stage_work import Stages
+from perfkit.serving.server.executed import at_level, get_ready
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.registry import create_model
@@ -47,6 +48,8 @@ def _load_model(spec: ChildSpec, model: Model, device: Device) -> Answer:
     with device.loading():
         model.load(device, spec.settings.seed)
     device.prepare(spec.intra_op_threads)
+    model = at_level(model, spec.settings, device)
+    get_ready(model, spec.settings)
     lane = device.open_lane(worker="child", intra_op_threads=spec.intra_op_threads)
     collate = collate_of(model, spec.settings.batch)
     warm_up(model, collate, lane, spec.warm_up_sizes)

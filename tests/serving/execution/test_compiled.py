@@ -1,0 +1,61 @@
+"""Is everything compiled before several threads call, is it counted when not, and is a missing compiler named?"""
+
+import threading
+
+import pytest
+import torch
+
+from perfkit.errors import EnvironmentLacks
+from perfkit.serving.execution.execution import Execution
+
+
+@pytest.mark.slow
+def test_threads_that_start_at_once_compile_nothing(ready, network):
+    """With a switch interval that makes threads meet inside of Dynamo's search."""
+    execution = ready(network, "compile")
+    barrier = threading.Barrier(4)
+    arguments = [execution.fit(network.example(size, length)) for size in (1, 2, 4) for length in (4, 8)]
+
+    def work():
+        with torch.inference_mode():
+            own = [tuple(one.clone() for one in each) for each in arguments]
+            barrier.wait()
+            for _ in range(20):
+                for each in own:
+                    execution.run(each)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (execution.graphs, execution.graphs_ready) == (execution.graphs_ready, execution.graphs)
+
+
+@pytest.mark.slow
+def test_a_graph_that_is_compiled_later_is_counted(ready, network):
+    execution = ready(network, "compile")
+    before = execution.stats()
+    torch.compile(lambda x: x + 1, backend="eager")(torch.zeros(2))
+    after = execution.stats()
+    assert (before["graphs"], after["graphs_ready"]) == (before["graphs_ready"],) * 2
+    assert after["graphs"] == before["graphs"] + 1
+
+
+@pytest.mark.slow
+def test_more_rows_are_compiled_when_they_are_asked_for(ready, network):
+    execution = ready(network, "compile", most_rows=1)
+    first = execution.graphs_ready
+    execution.get_ready(2, (4,), 1)
+    assert execution.graphs_ready == first + 2  # two rows at two lengths
+
+
+@pytest.mark.parametrize("level", ["compile", "aoti"])
+def test_without_a_compiler_the_error_says_what_to_install(network, level, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(EnvironmentLacks) as refusal:
+        Execution(network, level, "float32").get_ready(1, (4,), 1)
+    assert str(refusal.value) == (
+        "execution.level needs a C++ compiler, and no-such-compiler is not found; install one (apt-get install g++), "
+        "name it in CXX, or set another level, such as inference_mode"
+    )
