@@ -70,7 +70,12 @@ def order(level: Level) -> Iterator[Finding]:
 def mean_bounds(level: Level) -> Iterator[Finding]:
     """A mean above the one that the percentiles and the maximum allow, or below what they demand."""
     steps, mean = sorted(level.percentiles_s.items()), level.mean_s
-    if mean is None or not steps or (level.requests is not None and level.requests < _LEAST_COUNT):
+    if (
+        mean is None
+        or not steps
+        or level.is_interpolated
+        or (level.requests is not None and level.requests < _LEAST_COUNT)
+    ):
         return
     least = _least_mean_s(steps)
     if mean < least * (1 - _MEAN_SLACK):

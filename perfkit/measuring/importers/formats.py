@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perfkit.errors import ConfigError, PerfkitError
 from perfkit.measuring.importers import (
+    folded,
     ghz,
     hey,
     jmeter,
@@ -17,7 +18,12 @@ from perfkit.measuring.importers import (
     model_analyzer,
     perf_analyzer,
     perf_analyzer_export,
+    perf_script,
     plain_table,
+    prometheus,
+    pyspy_dump,
+    speedscope,
+    trace,
     vegeta,
     wrk,
 )
@@ -39,6 +45,9 @@ class Format:
 # From the most specific to the most general: the first that matches reads the file.
 FORMATS = (
     Format(name=perf_analyzer_export.NAME, matches=perf_analyzer_export.matches, read=perf_analyzer_export.read),
+    Format(name=speedscope.NAME, matches=speedscope.matches, read=speedscope.read),
+    Format(name=pyspy_dump.NAME, matches=pyspy_dump.matches, read=pyspy_dump.read),
+    Format(name=trace.NAME, matches=trace.matches, read=trace.read),
     Format(name=k6_summary.NAME, matches=k6_summary.matches, read=k6_summary.read),
     Format(name=k6.LINES_NAME, matches=k6.matches_lines, read=k6.read_lines),
     Format(name=ghz.NAME, matches=ghz.matches, read=ghz.read),
@@ -56,6 +65,9 @@ FORMATS = (
     Format(name=model_analyzer.NAME, matches=model_analyzer.matches, read=model_analyzer.read),
     Format(name=vegeta.CSV_NAME, matches=vegeta.matches_csv, read=vegeta.read_csv),
     Format(name=jmeter.NAME, matches=jmeter.matches, read=jmeter.read),
+    Format(name=prometheus.NAME, matches=prometheus.matches, read=prometheus.read),
+    Format(name=perf_script.NAME, matches=perf_script.matches, read=perf_script.read),
+    Format(name=folded.NAME, matches=folded.matches, read=folded.read),
     Format(name=plain_table.NAME, matches=plain_table.matches, read=plain_table.read),
 )
 

@@ -82,6 +82,7 @@ class Level:
     good_mean_s: float | None = None
     error_mean_s: float | None = None
     percentiles_s: Mapping[float, float] = dataclasses.field(default_factory=dict)  # 0.99 -> seconds, as the file says
+    is_interpolated: bool = False  # percentiles read off the buckets of a histogram
     quantiles: Mapping[float, Quantile] = dataclasses.field(
         default_factory=dict
     )  # with intervals, from single requests

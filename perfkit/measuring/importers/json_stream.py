@@ -31,6 +31,7 @@ class JsonStream:
         self._text, self._at, self._before = "", 0, 0
         self._ended = False
         self.is_cut = False
+        self.mended = 0
         self.broken: list[int] = []  # where values stood that could not be mended
 
     def seek(self, pattern: re.Pattern[str]) -> bool:
@@ -96,6 +97,7 @@ class JsonStream:
             value, used = _DECODER.raw_decode(_mend(self._text[self._at : end]))
         except (json.JSONDecodeError, RecursionError):
             return self._skip_broken()
+        self.mended += 1
         self._at = end if following else self._at + used
         return [value] if isinstance(value, dict) else []
 

@@ -1,0 +1,157 @@
+"""What does a scrape of Prometheus metrics say (Triton, vLLM, or any service)?
+
+Counters and histograms since the process started: one scrape gives counts and means, never a rate.
+Percentiles of a histogram are read off by interpolation and may be off by the width of a bucket.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perfkit.measuring.importers.imported import Imported, Level, Metric, Tally, Timing
+from perfkit.measuring.importers.source import Source
+
+NAME = "Prometheus metrics"
+PERCENTILES = (0.5, 0.9, 0.95, 0.99)
+_TYPE = re.compile(r"# TYPE (\S+) (\w+)\s*")
+_SAMPLE = re.compile(r"[a-zA-Z_:][\w:]*(?:\{.*\})?\s+[-+]?[\d.]\S*.*")
+_EXEMPLAR = re.compile(r" # \{.*$")
+_BROKEN = "line that is no sample"
+_CREATED = "creation time (_created)"
+_LIMIT = 20_000
+_FULL = f"series beyond the limit of {_LIMIT:,}"
+_US = 1e6
+
+
+def matches(head: str) -> bool:
+    """By its comment lines, or by samples only."""
+    lines = [line for line in head.splitlines()[:-1] or head.splitlines() if line.strip()]
+    if any(_TYPE.fullmatch(line) or line.startswith("# HELP ") for line in lines):
+        return True
+    named = [line for line in lines if "{" in line and '="' in line]
+    return bool(named) and all(_SAMPLE.fullmatch(line) for line in lines)
+
+
+def read(source: Source) -> Imported:
+    """Every sample as a metric; histograms of seconds and Triton's counters as levels too."""
+    tally = Tally()
+    metrics = list(_metrics(source, tally))
+    levels = (*_histograms(metrics), *_triton(metrics))
+    notes = [*source.notes, "counts since the process started: rates need the difference of two scrapes"]
+    if any(level.is_interpolated for level in levels):
+        notes.append("percentiles are interpolated inside a bucket and may be off by its width")
+    notes += _batches(metrics)
+    return Imported(
+        path=str(source.path),
+        format=NAME,
+        rows=tally.rows(),
+        timing=Timing(unit="s, us where the name says so", clock="none", scope="cumulative", basis="none"),
+        levels=levels,
+        metrics=tuple(metrics),
+        notes=tuple(notes),
+    )
+
+
+def _metrics(source: Source, tally: Tally) -> Iterator[Metric]:
+    kinds: dict[str, str] = {}
+    for line in source.lines():
+        if match := _TYPE.fullmatch(line):
+            kinds[match[1]] = match[2]
+        if not line.strip() or line.startswith("#"):
+            continue
+        sample = _sample(_EXEMPLAR.sub("", line))
+        reason = _BROKEN if sample is None else _CREATED if sample.name.endswith("_created") else ""
+        if not reason and tally.kept >= _LIMIT:
+            reason = _FULL
+        if reason:
+            tally.dropped[reason] += 1
+            continue
+        tally.kept += 1
+        yield Metric(name=sample.name, labels=dict(sample.labels), kind=_kind(sample.name, kinds), value=sample.value)
+
+
+def _sample(line: str) -> Any:
+    """The sample in a line; None if it is no sample."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    if not _SAMPLE.fullmatch(line.strip()):
+        return None
+    try:
+        return next((one for family in text_string_to_metric_families(line.strip()) for one in family.samples), None)
+    except (ValueError, KeyError, IndexError):
+        return None
+
+
+def _kind(name: str, kinds: Mapping[str, str]) -> str:
+    for end in ("", "_total", "_bucket", "_sum", "_count"):
+        if name.endswith(end) and (base := name.removesuffix(end)) in kinds:
+            return kinds[base]
+    return "unknown"
+
+
+def _histograms(metrics: Sequence[Metric]) -> Iterator[Level]:
+    """One level for each histogram of seconds and each of its label sets."""
+    buckets: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    sums = {(one.name, _labels(one)): one.value for one in metrics if one.name.endswith(("_sum", "_count"))}
+    for one in metrics:
+        if one.name.endswith("_seconds_bucket") and "le" in one.labels:
+            buckets[one.name.removesuffix("_bucket"), _labels(one)].append((float(one.labels["le"]), one.value))
+    for (name, labels), steps in buckets.items():
+        count, total = sums.get((f"{name}_count", labels)), sums.get((f"{name}_sum", labels))
+        if not count or total is None:
+            continue
+        found = {p: value for p in PERCENTILES if (value := interpolated(sorted(steps), p)) is not None}
+        yield Level(
+            name=f"{name} {labels}".strip(),
+            requests=int(count),
+            mean_s=total / count,
+            percentiles_s=found,
+            is_interpolated=True,
+        )
+
+
+def interpolated(steps: Sequence[tuple[float, float]], p: float) -> float | None:
+    """A percentile from cumulative buckets (upper end, count); None where it lies in the last, endless one."""
+    wanted = p * steps[-1][1]
+    low, below = 0.0, 0.0
+    for high, count in steps:
+        if count >= wanted and count > below:
+            return None if high == float("inf") else low + (high - low) * (wanted - below) / (count - below)
+        low, below = high, count
+    return None
+
+
+def _triton(metrics: Sequence[Metric]) -> Iterator[Level]:
+    """One level a model, over all its GPUs."""
+    sums = _model_sums(metrics)
+    for model, values in sums.items():
+        count, spent = values.get("nv_inference_request_success", 0.0), values.get("nv_inference_request_duration_us")
+        failed = values.get("nv_inference_request_failure")
+        if count:
+            mean = None if spent is None else spent / count / _US
+            errors = None if failed is None else int(failed)
+            yield Level(name=model, requests=int(count + (failed or 0)), errors=errors, mean_s=mean)
+
+
+def _batches(metrics: Sequence[Metric]) -> Iterator[str]:
+    for model, values in _model_sums(metrics).items():
+        executed, inferred = values.get("nv_inference_exec_count"), values.get("nv_inference_count")
+        requests, queued = values.get("nv_inference_request_success"), values.get("nv_inference_queue_duration_us")
+        if executed and inferred and requests:
+            waited = "" if queued is None else f", mean queue time {queued / requests:.3g} us"
+            yield f"{model}: average batch {inferred / executed:.3g}{waited}"
+
+
+def _model_sums(metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for one in metrics:
+        if one.name.startswith("nv_inference_") and "model" in one.labels:
+            sums[one.labels["model"]][one.name] += one.value
+    return sums
+
+
+def _labels(metric: Metric) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(metric.labels.items()) if name != "le")
