@@ -22,6 +22,7 @@ COMMANDS = {
     "load": "send load to a service and report throughput and latency",
     "scan": "vary settings or load and show the curve, its knee and the best point",
     "profile": "record flame graphs of a service under load",
+    "calibrate": "measure a model on this machine and write a preset that simulates it",
     "report": "write an HTML report of archived runs or scans",
     "runs": "list archived runs and scans",
     "import": "read result files, profiles and traces of other tools",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -16,7 +16,10 @@ from perfkit.measuring.archive.runs import RunEntry
 from perfkit.measuring.scanning.grid import varied_text
 from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
-from perfkit.units import ABSENT, format_bytes, format_percent
+from perfkit.units import ABSENT, format_bytes, format_duration, format_percent, format_rate
+
+if TYPE_CHECKING:
+    from perfkit.explaining.twin.calibrate import Calibration
 
 Points = Sequence[Mapping[str, Any]]
 
@@ -113,6 +116,25 @@ def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Group
     for frame in frames:
         table.add_row(format_percent(frame.self_ratio), format_percent(frame.total_ratio), Text(frame.name))
     return _titled(f"{_MODES[stacks['mode']]} ({stacks['mode']}) · {facts}", table)
+
+
+def calibration_table(calibration: Calibration) -> Group:
+    """What the preset says of each cell beside what was measured; cells that it was fitted to are no predictions."""
+    table = _table()
+    for heading in ("workers", "batch", "predicted", "measured", "error", "rounds apart"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("counts")
+    for cell in calibration.cells:
+        role = "fitted" if cell.is_fitted else "judged" if cell.is_judged else "not judged"
+        error = ABSENT if cell.error_ratio is None else f"{cell.error_ratio:+.1%}"
+        rates = map(format_rate, (cell.predicted_rps, cell.measured_rps))
+        cells = (str(cell.workers), str(cell.max_size), *rates, error, format_percent(cell.spread_ratio), role)
+        table.add_row(*map(Text, cells))
+    fit = calibration.fit
+    facts = f"{format_duration(fit.alpha_s.value)} + {format_duration(fit.beta_s.value)} a request"
+    label = " · simulated" if calibration.is_simulated else ""
+    title = f"{calibration.model} on {calibration.device}{label} · call {facts}"
+    return _titled(f"{title} · residual {format_percent(fit.residual_ratio)}", table)
 
 
 def runs_table(entries: Sequence[RunEntry]) -> Table:

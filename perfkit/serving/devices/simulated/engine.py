@@ -66,6 +66,7 @@ class EngineSpec:
 
     slots: int | None = 1
     policy: str = FIFO
+    corun_ratio: float = 0.0  # growth of an operation's time for each other one that runs when it starts
 
     def __post_init__(self) -> None:
         if self.slots is not None and self.slots < 1:
@@ -85,6 +86,7 @@ class Engine:
         self.share_ns = 0.0  # the same, each weighed with its share
         self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)  # with at least one operation
         self.runs: deque[tuple[int, int, float]] = deque(maxlen=_INTERVALS_KEPT)  # the operations with a share
+        self._corun_ratio = spec.corun_ratio
         self._free_share = 1.0
         self._covered_until_ns = 0
         self._is_random = spec.policy == RANDOM
@@ -114,6 +116,8 @@ class Engine:
 
     def begin(self, operation: Operation, at_ns: int) -> int:
         """Start an operation; the instant at which it will end."""
+        if self._corun_ratio and self.running:
+            operation.duration_ns = round(operation.duration_ns * (1 + self._corun_ratio * len(self.running)))
         ended_ns = at_ns + operation.duration_ns
         operation.started_ns = at_ns
         operation.ended_ns = ended_ns

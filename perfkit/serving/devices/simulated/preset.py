@@ -54,11 +54,16 @@ class HostPart(Checked):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceParts(Checked):
-    """Where the host work lies, how it scatters, and who gets the lock next."""
+    """Where the host work lies, how it scatters, and who gets the lock next.
+
+    `server` is what the server spends on a request around its stages (serial), and what passes between its reply and
+    the client's next request (parallel). Only the virtual clock needs it: whoever serves a preset has a real server.
+    """
 
     preprocess: HostPart = nested(HostPart)
     predict: HostPart = nested(HostPart)
     postprocess: HostPart = nested(HostPart)
+    server: HostPart = nested(HostPart)
     parallel_cv: float = field(0.0, "coefficient of variation of the parallel waits", low=0.0, high=10.0)
     service_cv: float = field(0.0, "coefficient of variation of lock and device work", low=0.0, high=10.0)
     lock_policy: str = field(FIFO, "who gets the lock next", choices=POLICIES)
@@ -91,6 +96,9 @@ class DeviceParts(Checked):
         1, "kernels that run side by side at most, and only while their sm_ratio is 1 together", low=1, high=1024
     )
     sm_ratio: float = field(1.0, "share of the multiprocessors that one kernel keeps active", low=0.0, high=1.0)
+    corun_ratio: float = field(
+        0.0, "growth of a kernel's time for each other one that runs when it starts", low=0.0, high=100.0
+    )
     copies: str = field(
         PINNED,
         "memory of the host that a worker copies through: pinned = beside everything else; pageable = its thread waits",
@@ -176,7 +184,7 @@ class Preset:
     def engines(self) -> dict[str, EngineSpec]:
         """The engines on which its work runs."""
         return {
-            COMPUTE: EngineSpec(slots=self.device.compute_slots),
+            COMPUTE: EngineSpec(slots=self.device.compute_slots, corun_ratio=self.device.corun_ratio),
             H2D: EngineSpec(),
             D2H: EngineSpec(),
             HOST: EngineSpec(policy=self.service.lock_policy),
