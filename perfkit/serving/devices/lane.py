@@ -40,7 +40,7 @@ class Lane:
         self._now_ns = device.clock.now_ns
         self._priority = priority
         self._compute_stream = device.stream(priority)
-        self._copy_stream = device.stream(COPY_PRIORITY)
+        self.copy_stream = device.stream(COPY_PRIORITY)
         self._h2d = Span(device.event(), device.event())
         self._compute = Span(device.event(), device.event(is_awaited=True))
         self._d2h = Span(device.event(), device.event(is_awaited=True))
@@ -74,7 +74,7 @@ class Lane:
         """Give the worker's memory, streams and thread settings back."""
         self._free_staging()
         self._device.release(self._compute_stream, self._priority)
-        self._device.release(self._copy_stream, COPY_PRIORITY)
+        self._device.release(self.copy_stream, COPY_PRIORITY)
         self._device.leave_worker()
 
     def _free_staging(self) -> None:
@@ -87,7 +87,7 @@ class Lane:
         if nbytes and (self._staging is None or self._staging.nbytes < nbytes):
             self._free_staging()
             self._staging = device.buffer(nbytes, is_pinned=True)
-        inputs = device.copy_in(batch.inputs, nbytes, self._copy_stream, self._h2d, self._staging)
+        inputs = device.copy_in(batch.inputs, nbytes, self.copy_stream, self._h2d, self._staging)
         device.wait(self._compute_stream, self._h2d.ended)
         return inputs
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from perfkit.errors import ConfigError
-from perfkit.serving.devices.device import Buffer, Device, Span
+from perfkit.serving.devices.device import Buffer, Device, Span, Stream
+from perfkit.serving.devices.lane import COPY_PRIORITY
 
 
 class Size(NamedTuple):
@@ -35,7 +36,9 @@ class WeightStore:
             raise ConfigError("the model's weights take 0 bytes; a model without weights has nothing to switch")
         self.device = device
         self._buffers: list[Buffer] = []
-        self._sources: list[Sequence[Any]] = [arrays, *(copy.deepcopy(arrays) for _ in range(size.copies - 1))]
+        with device.loading():
+            first = [_on_host(array) for array in arrays]
+        self._sources: list[Sequence[Any]] = [first, *(copy.deepcopy(first) for _ in range(size.copies - 1))]
         self._slots: list[Any] = [None] * size.slots
         self._pinned: list[Buffer] = []
         if device.has_copies:
@@ -75,9 +78,13 @@ class WeightStore:
 class Loader:
     """One worker's copy stream and its events; made on that worker's thread."""
 
-    def __init__(self, device: Device) -> None:
-        self.stream = device.stream()
-        self.span = Span(device.event(), device.event())
+    def __init__(self, device: Device, stream: Stream = None) -> None:
+        self.stream = stream or device.stream(COPY_PRIORITY)
+        self.span = Span(device.event(), device.event(is_awaited=True))
+
+
+def _on_host(array: Any) -> Any:
+    return array.cpu() if getattr(array, "is_cuda", False) else array
 
 
 def _overwrite(targets: Sequence[Any], sources: Sequence[Any]) -> None:

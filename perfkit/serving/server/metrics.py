@@ -80,6 +80,7 @@ class _ServiceCollector(Collector):
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value)
         yield _worker_states(stats)
+        yield _device(stats)
         lanes = GaugeMetricFamily("perfkit_lane_queue_depth", "Requests of a lane that wait.", labels=["lane"])
         for name, counts in (stats["lanes"] or {}).items():
             lanes.add_metric([name], counts["queued"])
@@ -105,6 +106,14 @@ def _worker_states(stats: dict[str, Any]) -> Metric:
     family = GaugeMetricFamily("perfkit_worker_states", "Model worker threads by what they do.", labels=["state"])
     for state, count in counts.items():
         family.add_metric([state], count)
+    return family
+
+
+def _device(stats: dict[str, Any]) -> Metric:
+    text = "What the device says of itself; the unit ends the figure's name."
+    family = GaugeMetricFamily("perfkit_device", text, labels=["figure"])
+    for name, value in stats["device"]["figures"].items():
+        family.add_metric([name], value)
     return family
 
 

@@ -79,7 +79,7 @@ def _stats() -> Schema:
             "simulated": _FLAG,
             "model": _TEXT,
             "payloads": {"type": ["string", "null"]},
-            "device": _object({"name": _TEXT, "effective_threads": _list(_COUNT)}),
+            "device": _object({"name": _TEXT, "effective_threads": _list(_COUNT), "figures": {"type": "object"}}),
             "is_ready": _FLAG,
             "uptime_s": _SECONDS,
             "cpu_s": _SECONDS,

@@ -59,9 +59,9 @@ class Residents:
         if self._store is not None:
             self._store.close()
 
-    def open_loader(self) -> Loader:
-        """A worker's own way to load copies; call it on the worker's thread."""
-        return Loader(self._device)
+    def open_loader(self, lane: Lane | None = None) -> Loader:
+        """A worker's own way to load copies, on its lane's copy stream; call it on the worker's thread."""
+        return Loader(self._device, lane.copy_stream if lane is not None else None)
 
     @contextlib.contextmanager
     def holding(self, copy: int, loader: Loader) -> Iterator[None]:
@@ -122,7 +122,7 @@ class ResidentRunner(BatchRunner):
         super().__init__(bench, lane)
         self._residents = residents
         self._copy = copy
-        self._loader = residents.open_loader()
+        self._loader = residents.open_loader(lane)
 
     def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> tuple[Sequence[Job], Sequence[Any]]:
         # Before collating, after which it is looked once more who is still wanted: a load may take longer than that.

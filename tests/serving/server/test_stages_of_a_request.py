@@ -7,6 +7,7 @@ else takes any.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -112,6 +113,9 @@ class ScriptedDevice:
     def __init__(self, script):
         self._script = script
         self.clock = script.clock
+
+    def loading(self):
+        return contextlib.nullcontext()
 
     def enter_worker(self, intra_op_threads):
         pass
