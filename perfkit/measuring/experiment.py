@@ -245,6 +245,7 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         profiled=profiled,
         settings_moved=bool(manifest.further.get("settings_moved")),
         graphs_grew=bool(manifest.further.get("graphs_grew")),
+        gpus=manifest.further.get("gpu", {}).get("gpus", ()),
         loads_beside=len(manifest.further.get("beside", ())),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],

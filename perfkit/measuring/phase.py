@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks, TargetFailed
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
+from perfkit.measuring.collectors.deviceview import DeviceView
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.ledgerreader import LedgerReader
 from perfkit.measuring.load.client import GeneratorProcess, start
@@ -116,13 +117,17 @@ def run_round(
     with contextlib.ExitStack() as stops:  # every collector that started is stopped, whatever happens
         notes = _start_collectors(service, collectors, folder, stops, recordings)
         before = service.stats()
-        ledger = LedgerReader(service, before)
-        gauges = [_gauge(before, plan.round_index)] if before else []
-        reports = _apply_load(service, plan, folder, _Watchers(gauges=gauges, ledger=ledger, watch=watch))
+        ledger, device = LedgerReader(service, before), DeviceView()
+        gauges: list[dict[str, Any]] = []
+        watchers = _Watchers(gauges=gauges, device=device, ledger=ledger, watch=watch)
+        if before:
+            watchers.note(before, plan.round_index)
+        reports = _apply_load(service, plan, folder, watchers)
         after = service.stats()
     _check_same_process(before, after)
     if after:
-        gauges.append(_gauge(after, plan.round_index))
+        watchers.note(after, plan.round_index)
+    recordings.append(device.recording())
     rows, batch_rows = ledger.finish()
     batches = batch_table(batch_rows, plan.round_index)
     counters = _counters(before, after, ledger.lost, rows, plan.round_index)
@@ -183,8 +188,14 @@ class _Watchers:
     """Who is told, a few times a second, how the load goes on."""
 
     gauges: list[dict[str, Any]]
+    device: DeviceView
     ledger: LedgerReader
     watch: Watch | None
+
+    def note(self, stats: dict[str, Any], round_index: int) -> None:
+        """Keep what a reading of the statistics says of the instant."""
+        self.gauges.append(_gauge(stats, round_index))
+        self.device.note(stats)
 
 
 def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> list[dict[str, Any]]:
@@ -196,7 +207,7 @@ def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers)
             service.check_alive()
             stats = service.stats()
             if stats:
-                watchers.gauges.append(_gauge(stats, plan.round_index))
+                watchers.note(stats, plan.round_index)
                 watchers.ledger.read_if_due(stats)
             elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
             progress = Progress(

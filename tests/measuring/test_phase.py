@@ -74,7 +74,9 @@ def test_a_round_holds_all_there_is_from_before_until_after_its_load_and_names_w
     assert set(round_.requests["round"]) == set(round_.batches["round"]) == {3}
     assert (round_.generator_report["round"], round_.generator_report["scheduled"]) == (3, len(round_.requests))
     assert log == [("started", server.pid, log[0][2]), "stopped"]
-    assert [recording.name for recording in round_.recordings] == ["recorder"]
+    assert [recording.name for recording in round_.recordings] == ["recorder", "device"]
+    own = {(row.source, row.name, row.unit) for row in round_.recordings[1].series}
+    assert own == {("device:cpu", "allocated", "bytes")}
     assert round_.notes == [
         "barred: it may not run here; ask the owner of the machine",
         "recorder: it ended early",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Interval
+    from perfkit.measuring.analysis.gpu import GpuFigures
     from perfkit.measuring.analysis.grading import Grade
     from perfkit.measuring.analysis.latency import Quantile
     from perfkit.measuring.analysis.validity.check import Check
@@ -55,6 +56,7 @@ class Point:
     lateness_p99_s: float | None
     generator_cpu_ratio: float | None
     retried_ratio: float | None = None
+    gpus: tuple[GpuFigures, ...] = ()
     trend: str
     rounds: tuple[RoundSummary, ...]
     checks: tuple[Check, ...]
@@ -85,6 +87,7 @@ class Point:
                 "cpu_ratio": self.generator_cpu_ratio,
                 "retried_ratio": self.retried_ratio,
             },
+            "gpus": [dataclasses.asdict(one) for one in self.gpus],
             "rounds": [dataclasses.asdict(one) for one in self.rounds],
             "checks": [check.to_json() for check in self.checks],
             "grade": self.grade.label,

@@ -33,6 +33,7 @@ class RunData:
     profiled: bool
     settings_moved: bool = False  # somebody changed a setting while the run went on
     graphs_grew: bool = False  # the server compiled while the run went on
+    gpus: Sequence[Mapping[str, Any]] = ()  # what each GPU is and does not tell, as its collector wrote it down
     loads_beside: int = 0  # other loads on the service meanwhile; their requests are none of this run's
     started_ns: int
     ended_ns: int

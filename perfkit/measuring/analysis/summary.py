@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfkit.measuring.analysis.blocks import Interval
+from perfkit.measuring.analysis.gpu import gpu_figures
 from perfkit.measuring.analysis.grading import (
     GREW,
     MOVED,
@@ -71,6 +72,7 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
         lateness_p99_s=lateness_p99_s(run, measured),
         generator_cpu_ratio=generator_cpu_ratio(run),
         retried_ratio=retried_ratio(run),
+        gpus=gpu_figures(run, measured),
         trend=steadiness.trend,
         rounds=_round_summaries(measured),
         checks=checks,

@@ -22,7 +22,7 @@ from perfkit.serving.devices.simulated.memory import Holding, SimulatedMemory
 from perfkit.serving.devices.simulated.parts import CACHING
 from perfkit.serving.devices.simulated.presence import Presence, Visit
 from perfkit.serving.devices.simulated.preset import COMPUTE, DEFAULT_PRESET, HOST, PINNED, HostPart, Preset, Step
-from perfkit.serving.devices.simulated.view import BoardReading, read_board
+from perfkit.serving.devices.simulated.view import BoardReading, meters, read_board
 
 POOLS_PER_PRIORITY = 32  # torch hands its streams out in turn: the 33rd has the memory pool of the first
 
@@ -228,7 +228,7 @@ class SimulatedDevice:
         return read_board(parts.board, self._driver.activity(), self._memory.used_bytes(), parts.memory_bytes)
 
     def stats(self) -> dict[str, float]:
-        """Busy seconds of each engine and views of them, all simulated."""
+        """Busy seconds of each engine, views of them, and the board's meters that are modelled, all simulated."""
         busy = {f"simulated_{name}_busy_s": seconds for name, seconds in self._driver.busy_s().items()}
         memory = self.memory()
         activity = self._driver.activity()
@@ -238,6 +238,7 @@ class SimulatedDevice:
             "simulated_gpu_util_ratio": activity.utilisation_ratio,
             "simulated_allocated_bytes": float(memory.allocated_bytes),
             "simulated_in_flight_requests": float(self.in_flight),
+            **{f"simulated_{name}": value for name, value in meters(self.read_board()).items()},
         }
 
     def open_lane(self, worker: str, intra_op_threads: int = 1, priority: int = 0) -> Lane:

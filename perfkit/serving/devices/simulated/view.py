@@ -17,6 +17,7 @@ from perfkit.serving.devices.simulated.parts import BoardParts
 
 WINDOW_NS = NS_PER_S // 6
 POWER_WINDOW_NS = NS_PER_S
+_HZ_PER_MHZ = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,18 @@ def read_board(board: BoardParts, activity: Activity, memory_used_bytes: int, me
         energy_j=energy_j,
         sm_clock_mhz=board.boost_mhz if activity.utilisation_ratio else board.idle_mhz,
     )
+
+
+def meters(reading: BoardReading) -> dict[str, float]:
+    """The meters that the preset models, in base units; the others are left out. (Utilisation stands elsewhere.)"""
+    shown = {
+        "memory_used_bytes": reading.memory_used_bytes,
+        "memory_total_bytes": reading.memory_total_bytes,
+        "power_w": reading.power_w,
+        "energy_j": reading.energy_j,
+        "sm_clock_hz": None if reading.sm_clock_mhz is None else reading.sm_clock_mhz * _HZ_PER_MHZ,
+    }
+    return {name: float(value) for name, value in shown.items() if value is not None}
 
 
 def covered_ratio(intervals: Iterable[tuple[int, int]], from_ns: int, until_ns: int) -> float:

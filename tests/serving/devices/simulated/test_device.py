@@ -157,5 +157,7 @@ def test_statistics_tell_busy_time_activity_and_requests(device, leap_clock):
         "simulated_sm_active_s": 0.002,
         "simulated_allocated_bytes": 600.0,
         "simulated_in_flight_requests": 1.0,
+        "simulated_memory_used_bytes": 600.0,
+        "simulated_memory_total_bytes": 1_000.0,
     }
     visit.leave()

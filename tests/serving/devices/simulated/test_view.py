@@ -70,6 +70,15 @@ def test_a_kernel_of_one_block_makes_a_busy_card_that_is_hardly_active(leap_cloc
     assert device.read_board().power_w == pytest.approx(100 + 300 / 132)  # half of its second lies in the kernel
 
 
+def test_the_statistics_hold_the_meters_that_the_preset_models_in_base_units(leap_clock):
+    device, reading = reading_after_one_kernel(leap_clock, BOARD, sm_ratio=1.0)
+    stats = device.stats()
+    told = {name: stats.get(f"simulated_{name}") for name in ("power_w", "energy_j", "sm_clock_hz")}
+    assert told == {"power_w": reading.power_w, "energy_j": reading.energy_j, "sm_clock_hz": 1980e6}
+    plain, _ = reading_after_one_kernel(leap_clock, BoardParts(), sm_ratio=1.0)
+    assert "simulated_power_w" not in plain.stats()
+
+
 def test_what_a_preset_does_not_model_has_no_reading(leap_clock):
     _, reading = reading_after_one_kernel(leap_clock, BoardParts(), sm_ratio=1.0)
     assert (reading.power_w, reading.energy_j, reading.sm_clock_mhz, reading.sms) == (None,) * 4
