@@ -10,6 +10,7 @@ import math
 
 ABSENT = "–"
 _DURATIONS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -48,6 +49,16 @@ def format_duration(seconds: float | None) -> str:
 def format_rate(per_second: float | None, unit: str = "req/s") -> str:
     """A rate: 15.72 -> `15.7 req/s`."""
     return ABSENT if is_absent(per_second) else f"{format_number(per_second)} {unit}"
+
+
+def format_quantity(value: float | None, unit: str) -> str:
+    """A quantity in a base unit with the prefix that suits it: 0.0412 J -> `41.2 mJ`, 1.98e9 Hz -> `1.98 GHz`."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    for size, prefix in _PREFIXES:
+        if abs(value) >= size:
+            return f"{format_number(value / size)} {prefix}{unit}"
+    return f"{format_number(value)} {unit}"
 
 
 def format_bytes(count: float | None) -> str:

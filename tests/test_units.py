@@ -57,6 +57,10 @@ def test_durations_take_the_unit_that_leaves_a_number_one_can_read(seconds, text
 def test_rates_bytes_and_ratios_carry_their_units():
     assert units.format_rate(15.72) == "15.7 req/s"
     assert units.format_rate(3, "B/s") == "3.00 B/s"
+    assert units.format_quantity(0.0412, "J") == "41.2 mJ"
+    assert units.format_quantity(1.98e9, "Hz") == "1.98 GHz"
+    assert [units.format_quantity(watts, "W") for watts in (650.0, 0.0)] == ["650 W", "0 W"]
+    assert units.format_quantity(None, "J") == units.ABSENT
     assert [units.format_bytes(count) for count in (0, 512, 1536, 3 << 20, 5 << 30)] == [
         "0 B",
         "512 B",

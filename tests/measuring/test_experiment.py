@@ -41,6 +41,7 @@ PROMISED_FIELDS = {
 FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be noticed
     "checks",
     "error_ratio",
+    "gpus",
     "memory",
     "padding_ratio",
     "queue_depth_mean",
@@ -287,3 +288,31 @@ def test_fifteen_requests_at_once_exhaust_a_card_that_holds_fourteen_and_are_ans
     assert [point["errors"] for point in points] == [{}, {}]
     assert points[0]["memory"] == {"ooms": 0, "retries": 0, "batch_cap": 16}
     assert (points[1]["memory"]["ooms"] > 0, points[1]["memory"]["batch_cap"]) == (True, 7)
+
+
+def test_a_gpu_beside_the_run_is_in_its_series_its_manifest_and_its_point(
+    server, payloads, tmp_path, nvml_folder, monkeypatch
+):
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(nvml_folder))
+    monkeypatch.setenv("NVML_STUB_FAIL", "nvmlDeviceGetPcieThroughput=3,field197=3")
+    run = measure(server, dataclasses.replace(LOAD, payloads=payloads), 0.5, tmp_path)
+    (gpu,) = run.point["gpus"]
+    assert (gpu["name"], gpu["gpu_util_ratio"], gpu["sm_active_ratio"]) == (
+        "Stub H200",
+        pytest.approx(0.8, abs=0.1),
+        0.02,
+    )
+    assert gpu["energy_per_request_j"] is None  # the no-op model computes on the CPU
+    assert list(gpu["missing"]) == ["pcie"]
+    assert run.stored.manifest.further["gpu"]["driver"] == "580.00.stub"
+    assert {"power", "power_call", "energy"} <= set(run.table("series")["name"])
+    assert any("pcie not available" in note for note in run.stored.manifest.notes)
+
+
+def test_without_a_gpu_one_line_says_why(server, payloads, tmp_path, monkeypatch):
+    monkeypatch.setattr("perfkit.measuring.collectors.nvml.library.LIBRARY", "libnvidia-ml.so.of-nobody")
+    run = measure(server, dataclasses.replace(LOAD, payloads=payloads), 0.1, tmp_path)
+    assert [note for note in run.stored.manifest.notes if note.startswith("gpu: ")] == [
+        "gpu: not recorded: no libnvidia-ml.so.1 here; install NVIDIA's driver, or let the container see it (NVML 12)"
+    ]
+    assert run.point["gpus"] == []

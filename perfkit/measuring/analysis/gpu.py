@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PREFIX = "gpu:"
 SIMULATED = "gpu:simulated"
+_OWN_DEVICE = "device:"
 _GAUGES = (
     "gpu_util",
     "memory_util",
@@ -130,10 +131,18 @@ def _activity(run: RunData, measured: Measured, source: str, shares: Floats) -> 
 
 
 def _energy_per_request(run: RunData, measured: Measured, source: str) -> float | None:
-    """Joules over good replies; a counter that did not move measured nothing."""
+    """Joules over good replies. None where the counter stood still, or the GPU only lay idle beside a CPU's work."""
+    if not (source == SIMULATED or _may_compute_on_gpu(run)):
+        return None
     watts = counter_rate(run, measured.windows, source, "energy")
     rate = measured.throughput_rps
     return watts / rate if watts and rate else None
+
+
+def _may_compute_on_gpu(run: RunData) -> bool:
+    """Whether the service does, or does not say: ours tells its device in series of their own."""
+    own = [str(source) for source in run.series["source"].unique() if str(source).startswith(_OWN_DEVICE)]
+    return not own or any(source.startswith(f"{_OWN_DEVICE}cuda") for source in own)
 
 
 def throttle_names(masks: Sequence[float] | Floats) -> tuple[str, ...]:

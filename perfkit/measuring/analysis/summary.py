@@ -148,7 +148,11 @@ def _withheld(point: Point) -> Point:
     if point.grade.label == "void":
         nothing = Interval(value=None, low=None, high=None)
         return dataclasses.replace(
-            point, throughput=nothing, latency=_emptied(point.latency), service_latency=_emptied(point.service_latency)
+            point,
+            throughput=nothing,
+            latency=_emptied(point.latency),
+            service_latency=_emptied(point.service_latency),
+            gpus=tuple(dataclasses.replace(gpu, energy_per_request_j=None) for gpu in point.gpus),
         )
     if point.grade.label == "unsteady":
         return dataclasses.replace(

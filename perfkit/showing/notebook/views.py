@@ -1,4 +1,4 @@
-"""Which pictures can a notebook ask for? The curve, the ledger, the heat map, the timeline, the flame graph."""
+"""Which pictures can a notebook ask for? Curve, ledger, heat map, timeline, GPU, flame graph."""
 
 from __future__ import annotations
 
@@ -106,6 +106,24 @@ def timeline(runs: Mapping[str, Run]) -> Chart:
     simulated = any(manifest.simulated for manifest in manifests)
     titles = " / ".join(dict.fromkeys(manifest.title for manifest in manifests))
     return Chart(plot_timeline(table, title=f"{titles} over time", simulated=simulated))
+
+
+def gpu(run: Run) -> Chart:
+    """What the GPU did while a run went on: activity, memory, power, clock.
+
+    Raises ConfigError that says why where none was recorded.
+    """
+    import pandas
+
+    from perfkit.showing.notebook.chart import Chart
+    from perfkit.showing.plots.gpu import plot_gpu
+
+    report = report_of_run(run)
+    if report.gpu is None:
+        remarks = [remark for remark in report.remarks if remark.startswith("gpu: ")]
+        raise ConfigError(f"run {run.folder.name} holds no GPU series; {'; '.join(remarks) or 'none was recorded'}")
+    title = f"{run.stored.manifest.title}: GPU over time"
+    return Chart(plot_gpu(pandas.DataFrame(report.gpu), title=title, simulated=report.simulated))
 
 
 def _section(scans: Scans) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.scanning.grid import Scan, open_scan_results
 from perfkit.measuring.scanning.tour import Series, Tour, open_tour
+from perfkit.showing.plots.gpu import gpu_table
 from perfkit.showing.report.advice import comparison_verdict, padding_remark, recommendation
 from perfkit.showing.report.data import ReportData
 
@@ -83,6 +84,8 @@ def report_of_run(run: Run) -> ReportData:
         flame=_flame(run, manifest.title),
         flame_missing_reason="" if run.stored.stacks else "no stacks were recorded; perfkit profile does",
         environment=manifest.environment,
+        gpu=_gpu(run),
+        remarks=manifest.notes,
     )
 
 
@@ -113,6 +116,14 @@ def _numbered(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {**point, "varied": {"point": ", ".join(f"{name}={value}" for name, value in point["varied"].items()) or "1"}}
         for point in points
     ]
+
+
+def _gpu(run: Run) -> dict[str, list[Any]] | None:
+    """What the run's GPUs did over time; None where none was recorded."""
+    if "series" not in run.stored.tables:
+        return None
+    table = gpu_table(run.table("series"), run.stored.manifest.simulated)
+    return {str(name): column.tolist() for name, column in table.items()} if len(table) else None
 
 
 def _flame(run: Run, title: str) -> dict[str, Any] | None:

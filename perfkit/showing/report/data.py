@@ -13,7 +13,8 @@ class ReportData:
 
     Each of `scans` holds `title`, `varied` (the setting's name), `series` (label -> points; "" for the only one),
     `knee` (one, or one a series by label, or None) and `best` (or None). `comparison` maps a label, such as
-    "default", to its point. `environment` may nest.
+    "default", to its point. `environment` may nest. `gpu` holds the columns of plots.gpu.gpu_table; `remarks` are
+    what the recorders said of themselves, such as their own cost and what they could not record.
     """
 
     title: str
@@ -26,3 +27,5 @@ class ReportData:
     comparison: Mapping[str, Mapping[str, Any]] | None = None
     comparison_verdict: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
+    gpu: Mapping[str, Sequence[Any]] | None = None
+    remarks: Sequence[str] = ()

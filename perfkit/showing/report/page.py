@@ -12,12 +12,14 @@ import jinja2
 from markupsafe import Markup
 
 from perfkit.errors import ArchiveError
+from perfkit.showing.plots.gpu import plot_gpu
 from perfkit.showing.plots.ledger import ledger_table, plot_ledger
 from perfkit.showing.plots.points import knee_text, knees_by_label, setting_of, setting_text
 from perfkit.showing.plots.scan import plot_scan, scan_table
 from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.glossary import GLOSSARY
+from perfkit.showing.report.gpurows import GPU_COLUMNS, GpuRow, gpu_rows
 from perfkit.showing.report.rows import COLUMNS, Row, facts, row_of
 from perfkit.showing.report.scripts import page_scripts, policy
 from perfkit.showing.report.selftests import SelfTest, self_tests, summary
@@ -47,6 +49,7 @@ class Section:
     tradeoff: Chart | None
     knees: tuple[str, ...]
     best: str
+    gpus: tuple[GpuRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,8 @@ def render_report(report: ReportData) -> str:
         comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],
         loads=list(_loads(report.scans)),
         tested=list(_tested(report.scans)),
+        gpu_columns=GPU_COLUMNS,
+        gpu=_gpu_chart(report) if report.gpu else None,
         environment=list(facts(report.environment)),
         glossary=GLOSSARY,
     )
@@ -112,12 +117,19 @@ def _section(scan: Mapping[str, Any], at: int) -> Section:
         ledger=_chart(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
         tradeoff=_chart(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
         knees=tuple(_knee_texts(knee)),
+        gpus=tuple(gpu_rows(series, varied)),
         best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
     )
 
 
 def _chart(name: str, figure: Any) -> Chart:
     return Chart(name=name, description=figure.layout.title.text, json=Markup(assets.inline_text(figure.to_json())))
+
+
+def _gpu_chart(report: ReportData) -> Chart:
+    import pandas
+
+    return _chart("gpu", plot_gpu(pandas.DataFrame(report.gpu), title="GPU over time", simulated=report.simulated))
 
 
 def _knee_texts(knee: Mapping[str, Any] | None) -> Iterator[str]:

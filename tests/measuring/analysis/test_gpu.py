@@ -69,6 +69,16 @@ def test_an_energy_counter_that_stands_still_is_no_energy_of_zero(healthy_open_r
     assert found.energy_per_request_j is None
 
 
+@pytest.mark.parametrize(("device", "is_told"), [("cpu", False), ("cuda:0", True)])
+def test_a_service_that_computes_on_the_cpu_is_not_charged_for_an_idle_gpu(healthy_open_run, device, is_told):
+    def make(at, since_s):
+        yield row(at, "energy", "J", 70.0 * since_s)
+        yield row(at, "allocated", "bytes", 0.0, source=f"device:{device}")
+
+    (found,) = figures(healthy_open_run, make)
+    assert (found.energy_per_request_j is not None) == is_told
+
+
 def test_a_simulated_run_is_described_by_its_own_device_and_a_real_run_by_the_real_ones(healthy_open_run):
     def make(at, since_s):
         yield row(at, "sm_active", "s", 0.25 * since_s, source="gpu:simulated")

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from perfkit import ClosedLoop
+from perfkit import ClosedLoop, launch, measure
 from perfkit import scan as perfkit_scan
 from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.collectors.pyspy import MODES
 from perfkit.measuring.scanning.grid import Scan
-from perfkit.showing.notebook.views import curve, flame, heat, ledger, timeline
+from perfkit.showing.notebook.views import curve, flame, gpu, heat, ledger, timeline
 
 
 def traces(chart):
@@ -88,3 +88,17 @@ def test_a_scan_of_one_setting_is_no_heat_map(scan):
 def test_runs_are_shown_over_time_by_their_labels(scan):
     shown = [trace["name"] for trace in traces(timeline({"first": scan.run(0), "second": scan.run(1)}))]
     assert list(dict.fromkeys(shown))[:2] == ["first", "second"]
+
+
+def test_a_run_without_a_gpu_says_why_there_is_no_picture(scan, monkeypatch):
+    with pytest.raises(ConfigError, match=r"run 000 holds no GPU series; .+"):
+        gpu(scan[1])
+
+
+def test_a_simulated_devices_meters_are_the_gpus_picture(tmp_path):
+    with launch(model="simulated:s003-threads") as service:
+        run = measure(service, ClosedLoop(concurrency=2), seconds=0.5, out=tmp_path)
+    drawn = json.loads(gpu(run).figure)
+    names = {trace["name"] for trace in drawn["data"]}
+    assert names == {"at least one kernel ran", "multiprocessors that worked", "memory used"}
+    assert drawn["layout"]["title"]["text"].endswith("GPU over time (simulated)")

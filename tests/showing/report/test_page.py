@@ -52,6 +52,43 @@ def test_the_page_tells_the_whole_story(report):
         assert part in text
 
 
+GPU = {
+    "gpu": "GPU-7",
+    "name": "Stub H200",
+    "simulated": False,
+    "gpu_util_ratio": 1.0,
+    "memory_util_ratio": 0.4,
+    "sm_active_ratio": 0.01,
+    "sm_occupancy_ratio": None,
+    "tensor_active_ratio": None,
+    "dram_active_ratio": None,
+    "memory_used_bytes": 40 * 2.0**30,
+    "memory_total_bytes": 141 * 2.0**30,
+    "sm_clock_hz": 1.98e9,
+    "throttles": ["power cap"],
+    "power_w": 650.0,
+    "energy_per_request_j": 0.0412,
+    "missing": {"pcie": "not offered here", "history": "not offered here"},
+}
+
+
+def test_a_point_with_a_gpu_has_its_figures_its_gaps_and_its_chart_over_time(report, points):
+    point = {**points["workers"][0], "gpus": [GPU]}
+    section = {**report.scans[0], "series": {"": [point]}, "knee": None, "best": None}
+    columns = {"gpu": ["GPU-7"], "elapsed_s": [0.0], "name": ["power"], "value": [650.0]}
+    remarks = ["gpu: sampler used 12 ms of CPU in 3.1 s"]
+    page = render_report(dataclasses.replace(report, scans=[section], gpu=columns, remarks=remarks))
+    text = text_of(page)
+    row = "100 % 1.00 % – 40.0 GiB of 141 GiB 650 W 41.2 mJ 1.98 GHz power cap"
+    for part in (row, "pcie, history not available: not offered here", "GPU over time", *remarks):
+        assert part in text
+    assert "power (W)" in page
+
+
+def test_a_point_without_a_gpu_says_nothing_of_one(report):
+    assert "What the GPU did" not in text_of(render_report(report))
+
+
 def test_a_void_point_shows_no_figure(report):
     row = re.search(r"mixed lengths, 8 (.*?) void", text_of(render_report(report)))[1]
     assert row.split() == ["–", "–", "–", "–", "–", "–", "88.0", "%", "1.86", "396"]
