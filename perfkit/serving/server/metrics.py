@@ -18,7 +18,6 @@ from perfkit.serving.server.histogram import BOUNDS_S, SIZE_BOUNDS
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service
 
-_UNITS = {"s": "seconds", "j": "joules", "w": "watts", "hz": "hertz"}  # the others are called as Prometheus calls them
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,7 +30,6 @@ class _ServiceCollector(Collector):
         yield from self._counters(stats)
         yield from self._gauges(stats)
         yield from _gate(stats["gate"] or {})
-        yield from _device(stats["device"]["figures"])
         yield self._latency()
         yield self._batch_sizes()
 
@@ -129,16 +127,6 @@ def _gate(gate: dict[str, Any]) -> Iterator[Metric]:
     if gate.get("concurrency_limit") is not None:
         yield GaugeMetricFamily("perfkit_concurrency_limit", "Most inputs in hand, now.", gate["concurrency_limit"])
         yield GaugeMetricFamily("perfkit_inputs_in_hand", "Inputs admitted and not yet answered.", gate["in_hand"])
-
-
-def _device(figures: dict[str, float]) -> Iterator[Metric]:
-    """The device's own figures, in Prometheus' words for the units; seconds and joules are running totals."""
-    for name, value in figures.items():
-        stem, _, unit = name.rpartition("_")
-        is_total = unit in ("s", "j")
-        family = CounterMetricFamily if is_total else GaugeMetricFamily
-        whole = f"{stem}_{_UNITS[unit]}" if unit in _UNITS else name
-        yield family(f"perfkit_device_{whole.removeprefix('device_')}", "As the device itself tells it.", value)
 
 
 def _cumulated(bounds: Sequence[float], counts: Sequence[float]) -> list[tuple[str, float]]:
