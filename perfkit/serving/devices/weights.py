@@ -1,6 +1,6 @@
 """How does a copy of a model's weights come from the host's memory into a slot on the device?
 
-On a device with copies it goes over the bus from pinned memory, on the caller's copy stream. On the host's own
+On a device with copies it goes over the bus from pinned memory, on a stream for that alone. On the host's own
 processors it is copied from one place in memory to another, byte for byte. Either way the caller is blocked.
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from perfkit.errors import ConfigError
-from perfkit.serving.devices.device import Buffer, Device, Span, Stream
+from perfkit.serving.devices.device import Buffer, Device, Span
 from perfkit.serving.devices.lane import COPY_PRIORITY
 
 
@@ -35,6 +36,10 @@ class WeightStore:
         if not self.nbytes:
             raise ConfigError("the model's weights take 0 bytes; a model without weights has nothing to switch")
         self.device = device
+        # One stream for all loads: a GPU's allocator keeps freed memory for the stream that it was taken on.
+        self._bus = threading.Lock()  # guards _stream and _span
+        self._stream = device.stream(COPY_PRIORITY)
+        self._span = Span(device.event(), device.event(is_awaited=True))
         self._buffers: list[Buffer] = []
         with device.loading():
             first = [_on_host(array) for array in arrays]
@@ -48,16 +53,20 @@ class WeightStore:
         if device.is_simulated:  # whose memory is counted here, because its copies allocate nothing
             for _ in range(size.slots - 1):
                 self._take(is_pinned=False)
+        elif device.has_copies:
+            for slot in range(1, size.slots):
+                self.fill(slot, slot)
 
-    def fill(self, slot: int, of: int, loader: Loader) -> None:
-        """Copy the weights of one of the copies into a slot; blocks until they are there."""
+    def fill(self, slot: int, of: int) -> None:
+        """Copy the weights of one of the copies into a slot; blocks until they are there. One load at a time."""
         source, device = self._sources[of], self.device
-        if not device.has_copies:
-            device.run(functools.partial(_overwrite, self._slots[slot]), source, loader.stream, loader.span)
-            return
-        self._slots[slot] = None  # what was there gives its memory back before the next one needs it
-        self._slots[slot] = device.copy_in(source, self.nbytes, loader.stream, loader.span, self._pinned[of])
-        device.synchronize(loader.span.ended)
+        with self._bus:
+            if not device.has_copies:
+                device.run(functools.partial(_overwrite, self._slots[slot]), source, self._stream, self._span)
+                return
+            self._slots[slot] = None  # what was there gives its memory back before the next one needs it
+            self._slots[slot] = device.copy_in(source, self.nbytes, self._stream, self._span, self._pinned[of])
+            device.synchronize(self._span.ended)
 
     def close(self) -> None:
         """Give all memory back; no slot may be being filled."""
@@ -73,14 +82,6 @@ class WeightStore:
             raise
         self._buffers.append(buffer)
         return buffer
-
-
-class Loader:
-    """One worker's copy stream and its events; made on that worker's thread."""
-
-    def __init__(self, device: Device, stream: Stream = None) -> None:
-        self.stream = stream or device.stream(COPY_PRIORITY)
-        self.span = Span(device.event(), device.event(is_awaited=True))
 
 
 def _on_host(array: Any) -> Any:

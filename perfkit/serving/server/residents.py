@@ -17,7 +17,7 @@ from perfkit.clock import NS_PER_S, Clock
 from perfkit.errors import ConfigError
 from perfkit.serving.devices.device import Device, OutOfDeviceMemory
 from perfkit.serving.devices.lane import Lane
-from perfkit.serving.devices.weights import Loader, Size, WeightStore
+from perfkit.serving.devices.weights import Size, WeightStore
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.cpulap import CpuLap
 from perfkit.serving.scheduling.residency import Residency, Stand, Ticket
@@ -59,16 +59,12 @@ class Residents:
         if self._store is not None:
             self._store.close()
 
-    def open_loader(self, lane: Lane | None = None) -> Loader:
-        """A worker's own way to load copies, on its lane's copy stream; call it on the worker's thread."""
-        return Loader(self._device, lane.copy_stream if lane is not None else None)
-
     @contextlib.contextmanager
-    def holding(self, copy: int, loader: Loader) -> Iterator[None]:
+    def holding(self, copy: int) -> Iterator[None]:
         """Have a copy on the device for as long as the block runs; raises what the device raises."""
         ticket = self._claim(copy)
         if ticket.stand is Stand.LOAD:
-            self._load(ticket, loader)
+            self._load(ticket)
         try:
             yield
         finally:
@@ -97,12 +93,12 @@ class Residents:
             self._waited_ns += self._clock.now_ns() - asked_ns
             return ticket
 
-    def _load(self, ticket: Ticket, loader: Loader) -> None:
+    def _load(self, ticket: Ticket) -> None:
         started_ns = self._clock.now_ns()
         assert ticket.slot is not None, "whoever is told to load has a slot"
         assert self._store is not None, "workers start after the slots were opened"
         try:
-            self._store.fill(ticket.slot, ticket.copy, loader)
+            self._store.fill(ticket.slot, ticket.copy)
         except BaseException:
             self._tell(self._residency.failed, ticket, started_ns)
             raise
@@ -122,12 +118,11 @@ class ResidentRunner(BatchRunner):
         super().__init__(bench, lane)
         self._residents = residents
         self._copy = copy
-        self._loader = residents.open_loader(lane)
 
     def _call(self, jobs: Sequence[Job], row: int, cpu: CpuLap) -> tuple[Sequence[Job], Sequence[Any]]:
         # Before collating, after which it is looked once more who is still wanted: a load may take longer than that.
         self._is_in_device = True
-        with self._residents.holding(self._copy, self._loader):
+        with self._residents.holding(self._copy):
             self._is_in_device = False
             self._batches.cells[row + c.B_MODEL_LOADED] = self._batches.now_ns()
             return super()._call(jobs, row, cpu)

@@ -14,7 +14,7 @@ from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.device import OutOfDeviceMemory
 from perfkit.serving.devices.simulated.device import SimulatedDevice
 from perfkit.serving.devices.simulated.preset import DEFAULT_PRESET, DeviceParts
-from perfkit.serving.devices.weights import Loader, Size, WeightStore
+from perfkit.serving.devices.weights import Size, WeightStore
 
 
 class LeapClock(RealClock):
@@ -47,16 +47,14 @@ def test_on_the_hosts_processors_every_byte_is_copied_from_the_copys_own_memory(
     memories = {id(array) for copy in (*store._sources, *store._slots) for array in copy}
     assert (store.nbytes, len(memories)) == (original.nbytes, 5)
     store._sources[2][0][:] = -1
-    loader = Loader(device)
-    store.fill(1, 2, loader)
+    store.fill(1, 2)
     assert [slot[0].tolist() for slot in store._slots] == [original.tolist(), [-1.0] * 6]
-    assert device.elapsed_ns(loader.span.started, loader.span.ended) >= 0
 
 
 def test_on_the_simulated_device_a_load_takes_weights_over_bandwidth_from_pinned_memory():
     device = simulated(h2d_bytes_per_s=1e9, copy_latency_s=10e-6, weights_bytes=5_000_000)
     store = WeightStore(device, [Bytes(4_000_000), Bytes(1_000_000)], Size(copies=4, slots=2))
-    store.fill(0, 3, Loader(device))
+    store.fill(0, 3)
     assert device.clock.now_ns() == 5_010_000
     assert device.stats()["simulated_h2d_busy_s"] == 0.00501
     memory = device.memory()
@@ -64,6 +62,21 @@ def test_on_the_simulated_device_a_load_takes_weights_over_bandwidth_from_pinned
     store.close()
     memory = device.memory()
     assert (memory.allocated_bytes, memory.pinned_bytes) == (5_000_000, 0)
+
+
+def test_on_a_gpu_a_load_is_one_copy_from_pinned_memory_on_a_stream_of_its_own(gpu):
+    from perfkit.serving.devices.cuda.device import CudaDevice
+
+    device = CudaDevice(clock=gpu.clock)
+    device.prepare(1)
+    arrays = [torch.arange(6.0), torch.arange(3)]
+    store = WeightStore(device, arrays, Size(copies=3, slots=2))
+    before = gpu.calls.count("copy h2d")
+    store.fill(0, 2)
+    assert gpu.calls.count("copy h2d") == before + 1
+    assert [tensor.is_cuda for slot in store._slots for tensor in slot] == [True] * 4
+    assert [tensor.as_subclass(torch.Tensor).tolist() for tensor in store._slots[0]] == [list(range(6)), [0, 1, 2]]
+    store.close()
 
 
 def test_slots_that_do_not_fit_are_refused_and_leave_nothing_behind():

@@ -327,7 +327,7 @@ class Laboratory:
         if settings.resident.models is not None:
             residents = self.pipeline._residents
             residents.open()
-            with residents.holding(1, residents.open_loader()):
+            with residents.holding(1):
                 pass  # the copy of the replica that will get the request has to make room
         self.parts = self.pipeline if isinstance(self.pipeline, Pipeline) else self.pipeline._pipelines[0]
         bench = self.parts._bench(self.parts._by_lane[0].dispatcher)
