@@ -102,7 +102,8 @@ def _device(calibration: Calibration) -> Iterator[str]:
     yield f"alpha_s = {device.alpha_s:.9f}  # {_within(fit.alpha_s)}"
     yield f"beta_s = {device.beta_s:.9f}  # {_within(fit.beta_s)}"
     yield f"compute_slots = {device.compute_slots}  # usable cores over intra_op_threads; 1 behind copies"
-    yield f"sm_ratio = {device.sm_ratio!r}  # 1 / compute_slots"
+    yield f"time_sharing = {str(device.time_sharing).lower()}  # whether calls beyond these share their time or wait"
+    yield f"sm_ratio = {device.sm_ratio!r}"
     yield f"corun_ratio = {device.corun_ratio:.6f}  # growth of a call beside another; {_within(fit.corun_ratio, 1.0)}"
     if calibration.copies is None:
         yield "# copies: none, the model computes where its inputs lie"

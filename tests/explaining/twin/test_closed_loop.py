@@ -56,6 +56,15 @@ def test_kernels_beside_each_other_slow_each_other_down():
     assert rate(preset(**device, corun_ratio=0.25), users=8, workers=2, max_size=1) == pytest.approx(160, rel=1e-2)
 
 
+def test_calls_beyond_the_processors_share_their_time_and_gain_nothing():
+    cpu = preset(alpha_s=0.010, compute_slots=2, sm_ratio=0.0, time_sharing=True, corun_ratio=0.25)
+    assert rate(cpu, users=8, workers=1, max_size=1) == pytest.approx(100, rel=1e-3)
+    assert rate(cpu, users=8, workers=2, max_size=1) == pytest.approx(160, rel=1e-2)
+    shared = run_cell(cpu, Cell(users=8, workers=6, max_size=1), requests=600)
+    assert shared.throughput_rps == pytest.approx(160, rel=2e-2)
+    assert len({round(latency_ns / 1e6) for latency_ns in shared.latencies_ns[100:]}) <= 3
+
+
 def test_a_window_gathers_a_batch_that_an_idle_worker_would_have_sent_apart():
     service = ServiceParts(server=HostPart(serial_s=0.002))
     device = preset(service, alpha_s=0.010)

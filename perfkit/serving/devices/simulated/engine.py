@@ -66,7 +66,8 @@ class EngineSpec:
 
     slots: int | None = 1
     policy: str = FIFO
-    corun_ratio: float = 0.0  # growth of an operation's time for each other one that runs when it starts
+    corun_ratio: float = 0.0  # growth of an operation's time for each other slot in use when it starts
+    time_sharing: bool = False  # operations beyond the slots share their time instead of waiting
 
     def __post_init__(self) -> None:
         if self.slots is not None and self.slots < 1:
@@ -87,6 +88,7 @@ class Engine:
         self.intervals: deque[tuple[int, int]] = deque(maxlen=_INTERVALS_KEPT)  # with at least one operation
         self.runs: deque[tuple[int, int, float]] = deque(maxlen=_INTERVALS_KEPT)  # the operations with a share
         self._corun_ratio = spec.corun_ratio
+        self._sharing_slots = spec.slots if spec.time_sharing else None
         self._free_share = 1.0
         self._covered_until_ns = 0
         self._is_random = spec.policy == RANDOM
@@ -106,7 +108,7 @@ class Engine:
     def take_next(self) -> Operation | None:
         """The waiting operation that starts now, if there is one and a slot is free."""
         waiting = self._waiting
-        if not waiting or not (self.free_slots or self.is_delay):
+        if not waiting or not (self.free_slots > 0 or self.is_delay or self._sharing_slots):
             return None
         if not self._is_random:
             return heapq.heappop(waiting)[2] if self._fits(waiting[0][2]) else None
@@ -116,8 +118,8 @@ class Engine:
 
     def begin(self, operation: Operation, at_ns: int) -> int:
         """Start an operation; the instant at which it will end."""
-        if self._corun_ratio and self.running:
-            operation.duration_ns = round(operation.duration_ns * (1 + self._corun_ratio * len(self.running)))
+        if self.running and (self._corun_ratio or self._sharing_slots):
+            operation.duration_ns = round(operation.duration_ns * self._growth())
         ended_ns = at_ns + operation.duration_ns
         operation.started_ns = at_ns
         operation.ended_ns = ended_ns
@@ -131,6 +133,14 @@ class Engine:
             self.share_ns += operation.share * operation.duration_ns
             self._note(at_ns, ended_ns, operation.share)
         return ended_ns
+
+    def _growth(self) -> float:
+        """By how much an operation that starts now is longer than alone. What runs is not touched by later ones: an
+        approximation that is good where their number hardly changes, as with workers that always have work."""
+        others, slots = len(self.running), self._sharing_slots
+        if slots is None or others < slots:
+            return 1 + self._corun_ratio * others
+        return (1 + self._corun_ratio * (slots - 1)) * (others + 1) / slots
 
     def release(self, operation: Operation) -> None:
         """An operation has ended: its slot is free again."""

@@ -99,6 +99,9 @@ class DeviceParts(Checked):
     corun_ratio: float = field(
         0.0, "growth of a kernel's time for each other one that runs when it starts", low=0.0, high=100.0
     )
+    time_sharing: bool = field(
+        False, "calls beyond compute_slots share the processors' time, as on a CPU, instead of waiting"
+    )
     copies: str = field(
         PINNED,
         "memory of the host that a worker copies through: pinned = beside everything else; pageable = its thread waits",
@@ -184,7 +187,11 @@ class Preset:
     def engines(self) -> dict[str, EngineSpec]:
         """The engines on which its work runs."""
         return {
-            COMPUTE: EngineSpec(slots=self.device.compute_slots, corun_ratio=self.device.corun_ratio),
+            COMPUTE: EngineSpec(
+                slots=self.device.compute_slots,
+                corun_ratio=self.device.corun_ratio,
+                time_sharing=self.device.time_sharing,
+            ),
             H2D: EngineSpec(),
             D2H: EngineSpec(),
             HOST: EngineSpec(policy=self.service.lock_policy),
