@@ -56,7 +56,7 @@ MAY_IMPORT = {
         "archive": set(),
         "placement": set(),
         "control": set(),
-        "importers": {"analysis", "archive"},
+        "importers": {"collectors", "analysis", "archive"},
         "service": {"control", "placement"},
         "gilwaits": {"collectors", "service"},
         "ledgerreader": {"service"},

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perfkit.errors import ConfigError, PerfkitError
 from perfkit.measuring.importers import (
+    dmon,
     folded,
     ghz,
     hey,
@@ -16,6 +17,7 @@ from perfkit.measuring.importers import (
     k6_summary,
     locust,
     model_analyzer,
+    nvidia_smi,
     perf_analyzer,
     perf_analyzer_export,
     perf_script,
@@ -63,6 +65,8 @@ FORMATS = (
     Format(name=locust.STATS_NAME, matches=locust.matches_stats, read=locust.read_stats),
     Format(name=perf_analyzer.CSV_NAME, matches=perf_analyzer.matches_csv, read=perf_analyzer.read_csv),
     Format(name=model_analyzer.NAME, matches=model_analyzer.matches, read=model_analyzer.read),
+    Format(name=nvidia_smi.NAME, matches=nvidia_smi.matches, read=nvidia_smi.read),
+    Format(name=dmon.NAME, matches=dmon.matches, read=dmon.read),
     Format(name=vegeta.CSV_NAME, matches=vegeta.matches_csv, read=vegeta.read_csv),
     Format(name=jmeter.NAME, matches=jmeter.matches, read=jmeter.read),
     Format(name=prometheus.NAME, matches=prometheus.matches, read=prometheus.read),

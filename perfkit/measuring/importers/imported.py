@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from perfkit.measuring.analysis.latency import Quantile
+from perfkit.measuring.collectors.collector import SeriesRow
 
 Scope = Literal["request", "window", "cumulative", "none"]
 Basis = Literal["scheduled", "sent", "unknown", "none"]
@@ -136,6 +137,7 @@ class Imported:
     levels: tuple[Level, ...] = ()
     profiles: tuple[Profile, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    series: tuple[SeriesRow, ...] = ()  # values over time, named and in the units of perfkit's own collectors
     is_range: bool = False  # whether the levels are one service under growing load
     notes: tuple[str, ...] = ()
 
