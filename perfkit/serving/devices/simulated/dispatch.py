@@ -24,6 +24,7 @@ class Dispatch:
     def __init__(self, parts: LaunchParts, driver: Driver, clock: Clock) -> None:
         self._pieces = parts.pieces()
         self._driver = driver
+        self._is_whole = parts.is_free and parts.chunks == 1
         self._is_held = parts.lock == HELD and clock is REAL_CLOCK and not parts.is_free
 
     def launch(self, stream: Stream, host_steps: list[Step], kernels: Step) -> tuple[Operation, Operation] | None:
@@ -35,6 +36,8 @@ class Dispatch:
         submitted = driver.submit(dispatch, host_steps)
         if submitted is not None:
             driver.await_operation(stream, submitted[1])
+        if self._is_whole:
+            return driver.submit(stream, [kernels])
         lengths = self._lengths(driver.draw_ns(kernels))
         if not self._is_held:
             return self._launch_modelled(stream, dispatch, kernels, lengths)

@@ -147,7 +147,7 @@ class Engine:
         if not self.is_delay:
             self.free_slots += 1
             self.running.remove(operation)
-            self._free_share += operation.share
+            self._free_share = self._free_share + operation.share if self.running else 1.0  # no drift over time
 
     def waiting(self) -> list[Operation]:
         """What could start but for the slots."""

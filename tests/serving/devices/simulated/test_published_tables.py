@@ -130,3 +130,31 @@ def test_the_same_seed_gives_the_same_run():
     )
     assert first == second
     assert first.latencies_ns != other.latencies_ns
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_the_levels_tables_latency_lies_within_a_hundredth_of_the_table(level):
+    preset = load_preset(f"s003-level{level}")
+    (row,) = preset.table_rows
+    run = run_closed(preset, customers=1, workers=1, requests=10)
+    assert run.throughput_rps == pytest.approx(row.throughput_rps, rel=0.01)
+    assert (row.kind == "predicted") == (level == 2)
+
+
+def test_a_generation_takes_the_published_share_of_a_request_one_after_another():
+    """1.2 of 3.5 s; and the published 30 % with 5 requests is what no concurrency at all gives."""
+    run = run_closed(load_preset("llama2-7b-a100"), customers=5, workers=1, requests=20)
+    assert run.throughput_rps == pytest.approx(1 / 3.5, rel=0.01)
+    assert run.busy_ratio[COMPUTE] == pytest.approx(1.2 / 3.5, rel=0.01)
+
+
+def test_a_batch_of_four_in_the_chain_gains_two_and_two_thirds_at_most():
+    device = load_preset("s000-chain").device
+    assert [device.compute_s(size) for size in (1, 4)] == pytest.approx([0.010, 0.015], rel=1e-3)
+    assert 4 * device.compute_s(1) / device.compute_s(4) == pytest.approx(8 / 3, rel=1e-3)
+
+
+def test_ten_threads_of_the_pool_can_not_serve_what_the_case_offers():
+    preset = load_preset("s001-pool")
+    assert run_closed(preset, customers=10, workers=10, requests=1_000).throughput_rps < 84
+    assert run_closed(preset, customers=64, workers=64, requests=5_000).throughput_rps == pytest.approx(300, rel=0.01)
