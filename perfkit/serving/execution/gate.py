@@ -42,7 +42,7 @@ class Difference:
 
 def compare(outputs: Tensor, reference: Tensor, bucket: Bucket, dtype: str) -> Difference:
     """The difference of a level's outputs from the reference's."""
-    found, expected = outputs.double().flatten(1), reference.double().flatten(1)
+    found, expected = outputs.cpu().double().flatten(1), reference.cpu().double().flatten(1)
     difference, largest = float((found - expected).abs().max()), float(expected.abs().max())
     return Difference(
         bucket=str(bucket),

@@ -65,8 +65,9 @@ class Executed:
     def __init__(self, model: Model, settings: ServerSettings, device: Device) -> None:
         from perfkit.serving.execution.execution import Execution
 
-        network = model.network()  # type: ignore[attr-defined]  # who asked has looked
-        self.execution: Execution = Execution(network, settings.execution.level, settings.execution.dtype)
+        with device.loading():
+            network = model.network()  # type: ignore[attr-defined]  # who asked has looked
+            self.execution: Execution = Execution(network, settings.execution.level, settings.execution.dtype)
         self._device = device
         self._split = model.split
         self._lengths: Sequence[int] = ()
@@ -85,9 +86,10 @@ class Executed:
         """Prepare, compare and warm whatever the setting may bring; raises TargetFailed or EnvironmentLacks."""
         self._device.enter_worker(settings.intra_op_threads)
         try:
-            self._lengths = self.execution.get_ready(
-                settings.batch.max_size, settings.batch.bucket_sizes, settings.intra_op_threads
-            )
+            with self._device.loading():
+                self._lengths = self.execution.get_ready(
+                    settings.batch.max_size, settings.batch.bucket_sizes, settings.intra_op_threads
+                )
         finally:
             self._device.leave_worker()
 

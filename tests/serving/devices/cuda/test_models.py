@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from perfkit.execution_settings import ExecutionSettings
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
+from perfkit.serving.server.executed import at_level, get_ready
+from perfkit.settings import BatchSettings, ServerSettings
 from sample_models.minilm import MiniLM
 from sample_models.mlp import Mlp
 from sample_models.resnet import ResNet
@@ -44,4 +47,24 @@ def test_a_model_that_leaves_a_weight_on_the_host_is_caught(gpu):
     lane = CudaDevice(clock=gpu.clock).open_lane("model-0")
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         lane.run(model.predict, SimpleNamespace(inputs=torch.ones(1, 64), size=1, nbytes=256))
+    lane.close()
+
+
+@pytest.mark.parametrize("kind", [Mlp, MiniLM, ResNet])
+def test_a_model_at_another_level_and_in_another_type_follows_the_same_rules(gpu, kind):
+    settings = ServerSettings(
+        model="x:Y",
+        execution=ExecutionSettings(level="inference_mode", dtype="bfloat16"),
+        batch=BatchSettings(max_size=2, buckets="32"),
+    )
+    device, payloads = CudaDevice(clock=gpu.clock), TEXTS if kind is MiniLM else [kind().example()] * 2
+    with device.loading():
+        loaded = kind()
+        loaded.load(device, seed=3)
+    device.prepare(1)
+    model = at_level(loaded, settings, device)
+    get_ready(model, settings)
+    lane = device.open_lane("model-0")
+    outputs, _ = lane.run(model.predict, model.collate([model.preprocess(payload) for payload in payloads]))
+    assert len(model.split(outputs, 2)) == 2
     lane.close()

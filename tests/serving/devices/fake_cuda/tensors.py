@@ -16,6 +16,7 @@ WHERE = torch.device("cuda", 0)
 _FACTS = frozenset(
     {
         "__get__",
+        "_has_compatible_shallow_copy_type",
         "__hash__",
         "__len__",
         "__repr__",
@@ -48,6 +49,12 @@ class GpuTensor(Tensor):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _call(func, args, kwargs or {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = memo[id(self)] = self.detach().clone().requires_grad_(self.requires_grad)
+        if getattr(self, "_is_param", False):  # what makes a tensor of a kind of its own a parameter of a module
+            copied._is_param = True  # type: ignore[attr-defined]
+        return copied
 
 
 class PinnedTensor(Tensor):
@@ -104,6 +111,10 @@ def _call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if name == "__get__" and theirs and func.__self__.__name__ in _ALIASES:
         return _ALIASES[func.__self__.__name__]
     result = plainly(func, *args, **({**kwargs, "device": "cpu"} if "device" in kwargs else kwargs))
+    if name == "__set__":
+        if func.__self__.__name__ == "data":
+            args[0].block = args[1].block
+        return None
     if theirs:
         return _on_gpu(name, tensors, theirs, result)
     return _on_host(name, tensors, result)
@@ -148,6 +159,8 @@ def _as_pinned(tensor: Tensor, gpu: FakeCuda, blocks: dict[int, Block]) -> Tenso
 
 
 def _is_in_place(name: str) -> bool:
+    if name == "requires_grad_":
+        return False  # a note on the tensor
     return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
 
 
