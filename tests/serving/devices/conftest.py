@@ -113,6 +113,7 @@ def bare_gpu(fake_cuda):
     fake = fake_cuda.FakeCuda(LeapClock())
     with fake_cuda.install(fake):
         yield fake
+    assert not torch.is_inference_mode_enabled(), "a lane was left open on this thread"
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def test_an_error_that_stays_is_a_lost_device_wherever_it_shows(gpu, device, whe
 
     with pytest.raises(DeviceLost, match=r"^the CUDA device is lost: CUDA error: an illegal memory access"):
         lane.run(call, batch(torch.ones(8)))
+    lane.close()
 
 
 def test_an_error_that_passes_is_the_models_own(device):
