@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "placement": set(),
         "control": set(),
         "importers": {"collectors", "analysis", "archive"},
+        "gpucheck": {"collectors"},
         "service": {"control", "placement"},
         "gilwaits": {"collectors", "service"},
         "ledgerreader": {"service"},

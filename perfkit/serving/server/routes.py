@@ -13,12 +13,12 @@ from perfkit.serving.server import metrics, openapi
 from perfkit.serving.server.answers import Reply, decline, later, reply, send
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.ledger_export import ARROW, export
 from perfkit.serving.server.plain import PlainCall, read_document
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.router import Routes
 from perfkit.serving.server.service import STARTING, Service
-from perfkit.serving.server.signature import signature_of
 from perfkit.serving.server.v2_routes import v2_cold_routes, v2_routes
 from perfkit.settings import ServerSettings
 

@@ -12,8 +12,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from perfkit.errors import ConfigError
 from perfkit.serving.server.model import InputRefused
 
@@ -73,29 +71,3 @@ def text_of(element: bytes) -> str:
         return element.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputRefused(f"the text is not UTF-8 ({error.reason} at byte {error.start}); encode it so") from None
-
-
-def _from_json(row: Row) -> Any:
-    try:
-        return orjson.loads(row["input"][0])
-    except orjson.JSONDecodeError as error:
-        raise InputRefused(f"the element is not JSON: {error}; this model takes a JSON document in each") from None
-
-
-def _as_json(answer: Any) -> dict[str, Any]:
-    return {"output": [orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)]}
-
-
-JSON_SIGNATURE = Signature(
-    inputs=(TensorSpec(name="input", datatype="BYTES", shape=(1,)),),
-    outputs=(TensorSpec(name="output", datatype="BYTES", shape=(1,)),),
-    to_payload=_from_json,
-    to_tensors=_as_json,
-)
-"""Any payload and any answer, as JSON documents."""
-
-
-def signature_of(model: Any) -> Signature:
-    """What the model says of its tensors, else the JSON documents."""
-    found = getattr(model, "signature", None)
-    return found if isinstance(found, Signature) else JSON_SIGNATURE

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.plain import MAX_INPUTS
-from perfkit.serving.server.signature import TensorSpec, signature_of
+from perfkit.serving.server.signature import TensorSpec
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service

@@ -12,9 +12,10 @@ import orjson
 
 from perfkit.serving.server.call import MAX_ID_CHARACTERS, MalformedRequest, check_content
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.model import InputRefused
 from perfkit.serving.server.replies import JSON
-from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec, signature_of
+from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec
 from perfkit.serving.server.stages import describe
 from perfkit.serving.server.v2_call import OCTETS, Asked, V2Call
 from perfkit.serving.server.v2_metadata import most_inputs

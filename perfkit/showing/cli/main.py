@@ -23,6 +23,7 @@ COMMANDS = {
     "scan": "vary settings or load and show the curve, its knee and the best point",
     "profile": "record flame graphs of a service under load",
     "calibrate": "measure a model on this machine and write a preset that simulates it",
+    "gpucheck": "check perfkit's device side on this machine's GPU (under 4 minutes)",
     "report": "write an HTML report of archived runs or scans",
     "runs": "list archived runs and scans",
     "import": "read result files, profiles and traces of other tools",

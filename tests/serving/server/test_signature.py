@@ -8,8 +8,9 @@ import pytest
 
 from perfkit.errors import ConfigError
 from perfkit.serving.server.adapter import complete
+from perfkit.serving.server.json_signature import JSON_SIGNATURE, signature_of
 from perfkit.serving.server.model import InputRefused
-from perfkit.serving.server.signature import JSON_SIGNATURE, Signature, TensorSpec, signature_of, text_of
+from perfkit.serving.server.signature import Signature, TensorSpec, text_of
 
 PAIR = Signature(
     inputs=(TensorSpec(name="a", datatype="FP32", shape=(2,)),),

@@ -1,0 +1,107 @@
+"""`perfkit gpucheck`: does perfkit's device side hold on this machine's GPU?
+
+Plain text and JSON by the standard library alone: it must run where nothing but torch, numpy and pynvml is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.errors import ConfigError, EnvironmentLacks
+from perfkit.measuring.gpucheck.line import MUST, VERDICT, exit_code
+from perfkit.units import format_duration
+
+_KINDS = {MUST: "must pass", VERDICT: "verdicts (recorded, whichever way they turn out)"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of the command."""
+    parser.add_argument(
+        "--device",
+        default="cuda",
+        help="cuda, or simulated:PRESET such as simulated:h200, which tests the script and no GPU (default cuda)",
+    )
+    parser.add_argument("--only", metavar="N,N,…", help="numbers of the checks to run (default all)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("perfkit-gpucheck.jsonl"),
+        metavar="FILE",
+        help="file that gets a line as soon as a check is done (default perfkit-gpucheck.jsonl)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check; 0 when every must line passed, 1 when one failed, 5 when one stayed open, 3 without a GPU."""
+    from perfkit.measuring.gpucheck.check import Effort
+    from perfkit.measuring.gpucheck.open import open_bench
+    from perfkit.measuring.gpucheck.order import CHECKS
+    from perfkit.measuring.gpucheck.runner import document, heading, run_checks
+
+    wanted = _numbers(options.only)
+    clock, started_ns = REAL_CLOCK, REAL_CLOCK.now_ns()
+    bench = open_bench(options.device)
+    with _opened(options.out) as file:
+        _write(file, heading(bench))
+
+        def tell(told: Any) -> None:
+            for line in told.lines:
+                _write(file, {"simulated": bench.is_simulated, **line.to_json(told.seconds)})
+            print(f"{told.check.number:>2} {told.check.name}: {format_duration(told.seconds)}", file=sys.stderr)
+
+        told = run_checks(bench, [check for check in CHECKS if check.number in wanted], tell, Effort())
+    result = document(bench, told, (clock.now_ns() - started_ns) / NS_PER_S)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print("\n".join(_table(result)))
+    return exit_code([line for one in told for line in one.lines])
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    from perfkit.measuring.gpucheck.order import NUMBERS
+
+    if text is None:
+        return NUMBERS
+    try:
+        wanted = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--only {text!r} is no list of numbers; write for example --only 1,2,10") from None
+    unknown = sorted(set(wanted) - set(NUMBERS))
+    if unknown:
+        raise ConfigError(f"--only names check {unknown[0]}; there are {NUMBERS[0]} to {NUMBERS[-1]}")
+    return wanted
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentLacks(f"cannot write {path}: {error.strerror}; name another file by --out") from error
+
+
+def _write(file: TextIO, row: Mapping[str, Any]) -> None:
+    """One line, on the disk before anything else happens."""
+    file.write(json.dumps(row) + "\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _table(result: Mapping[str, Any]) -> Iterator[str]:
+    """Must lines first, then verdicts."""
+    yield f"{result['device']}: {result['environment'].get('note', 'a real GPU')}"
+    for kind, title in _KINDS.items():
+        yield f"\n{title}"
+        lines = [line for line in result["checks"] if line["kind"] == kind]
+        for line in lines:
+            yield f"  {line['id']:<18}{line['status']:<10}{line['name']}"
+            yield f"  {'':<28}{line['reason']}"
+    yield f"\n{format_duration(result['seconds'])} in all"
