@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
     from perfkit.measuring.scanning.grid import Scan, scan
     from perfkit.measuring.service import Service, attach, launch
-    from perfkit.settings import ServerSettings
+    from perfkit.settings.server import ServerSettings
     from perfkit.showing.notebook.views import flame
 
 _HOMES = {
@@ -22,7 +22,7 @@ _HOMES = {
     "OpenLoop": "perfkit.measuring.load.loops",
     "Run": "perfkit.measuring.experiment",
     "Scan": "perfkit.measuring.scanning.grid",
-    "ServerSettings": "perfkit.settings",
+    "ServerSettings": "perfkit.settings.server",
     "Service": "perfkit.measuring.service",
     "attach": "perfkit.measuring.service",
     "flame": "perfkit.showing.notebook.views",

@@ -25,7 +25,7 @@ from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import Plan, Progress, Round, Stream, Watch, find_payloads, run_round
 from perfkit.measuring.service import Service
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 if TYPE_CHECKING:
     from pandas import DataFrame

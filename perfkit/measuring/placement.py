@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from perfkit.settings import is_light
+from perfkit.settings.server import is_light
 
 _GENERATOR_NICE = -10
 

@@ -25,7 +25,7 @@ from perfkit.measuring.control import Endpoint
 from perfkit.measuring.placement import Placement, place
 from perfkit.serving.server.defaults import settings_for
 from perfkit.serving.server.spec import ServerSpec, write_spec
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _START_TIMEOUT_S = 120.0
 _COMPILING_S = 1800.0  # beyond that, for a start that compiles: minutes on a busy machine, and for each bucket

@@ -13,7 +13,7 @@ from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.experiment import measure
 from perfkit.measuring.load.loops import ClosedLoop
 from perfkit.measuring.service import Service, attach, launch
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 def test_a_launched_service_is_a_process_with_its_settings_until_it_is_closed(leftovers):

@@ -28,7 +28,7 @@ from perfkit.measuring.load import client
 from perfkit.measuring.load.client import GeneratorProcess
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.load.spec import LoadSpec
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 from wire import PATIENCE_S, Wire, dialling
 
 ROOT = Path(__file__).resolve().parents[2]

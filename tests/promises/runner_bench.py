@@ -14,7 +14,7 @@ from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.pipeline import Books
 from perfkit.serving.server.room import Room
-from perfkit.settings import LedgerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 TAKEN = Taken([], 1, 1, 1)
 

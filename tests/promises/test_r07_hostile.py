@@ -30,7 +30,7 @@ from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.plain import read_document, read_id, read_inputs
 from perfkit.serving.server.v2_request import read_infer
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 TARGET = "0 crashes, 0 undeclared 5xx, 0 hangs over twice the time-out"
 DECLARED = {100, 200, 400, 403, 404, 405, 408, 413, 415, 422, 429, 431, 503, 504}

@@ -24,7 +24,8 @@ from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.devices.simulated.device import SimulatedDevice
 from perfkit.serving.server.spec import ServerSpec, write_spec
-from perfkit.settings import BatchSettings, ServerSettings
+from perfkit.settings.queueing import BatchSettings
+from perfkit.settings.server import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "callers get 503, back within 5 s + load time"

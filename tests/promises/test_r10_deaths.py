@@ -26,7 +26,8 @@ from perfkit.serving.server.deaths import Deaths, give_up
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.post import Post
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 PATIENCE_S = 30
 TARGET = "0 hung futures, noticed within 1 s"

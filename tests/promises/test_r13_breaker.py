@@ -19,7 +19,7 @@ from perfkit.records import EndState
 from perfkit.serving.scheduling.breaker import Breaker, BreakerRule
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.gate import Gate, Pass, build_gate
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 TARGET = "0 illegal, 0 lost permits in 10^5 transitions"
 SECOND = 1_000_000_000

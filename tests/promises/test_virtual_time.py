@@ -31,7 +31,8 @@ from perfkit.serving.server.pipeline import Books, Pipeline, Plant
 from perfkit.serving.server.plain import PlainCall
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.station import Station
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 TARGET = "0 expired reach predict, overshoot P99 at most one batch + 10 ms"
 MS = 1_000_000

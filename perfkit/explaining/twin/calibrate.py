@@ -32,7 +32,7 @@ from perfkit.serving.devices.simulated.preset import (
     ServiceParts,
 )
 from perfkit.serving.server.defaults import open_device
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 USERS = 32
 FITTED_SIZES = (1, 4, 16)

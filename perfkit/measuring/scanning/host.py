@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from perfkit import fields
 from perfkit.errors import TargetFailed
 from perfkit.measuring.service import Service, launch
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 class Host(Protocol):

@@ -12,7 +12,7 @@ from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import check_seconds
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 SERVER, LOAD = "server.", "load."
 

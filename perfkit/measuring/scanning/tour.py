@@ -27,7 +27,7 @@ from perfkit.measuring.scanning.host import Launched
 from perfkit.measuring.scanning.plan import Point, ScanPlan
 from perfkit.measuring.service import Service
 from perfkit.serving.server.defaults import settings_for
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 WORKERS = (1, 2, 4, 8)
 BATCH_SIZES = (1, 2, 4, 8, 16)

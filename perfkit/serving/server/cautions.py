@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _MOST_IN_HAND = 2  # times the best batch: a rule of thumb, from seed 000, section 4.2
 

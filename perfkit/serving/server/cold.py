@@ -17,7 +17,7 @@ from types import TracebackType
 from perfkit.serving.server.connection import Connection, Front
 from perfkit.serving.server.router import Router
 from perfkit.serving.server.routes import cold_routes
-from perfkit.settings import HttpSettings
+from perfkit.settings.surroundings import HttpSettings
 
 _SWEEP_S = 0.25
 _FLUSH_S = 1.0  # for requests that have begun to arrive

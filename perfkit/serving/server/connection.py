@@ -19,7 +19,7 @@ import httptools
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.serving.server.replies import error_body, response
-from perfkit.settings import HttpSettings
+from perfkit.settings.surroundings import HttpSettings
 
 _MAX_HEADER_BYTES = 64 << 10  # of target, names and values together
 _MAX_HEADERS = 256  # each costs some 200 bytes beside its own

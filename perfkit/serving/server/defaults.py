@@ -8,7 +8,7 @@ from typing import Any
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.serving.devices.device import Device
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _SIMULATED = "simulated"
 

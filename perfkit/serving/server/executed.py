@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfkit.errors import ConfigError
-from perfkit.execution_settings import OWN_LEVEL
 from perfkit.serving.devices.device import Device
 from perfkit.serving.server.model import Collated, Model
-from perfkit.settings import ServerSettings
+from perfkit.settings.execution import OWN_LEVEL
+from perfkit.settings.server import ServerSettings
 
 if TYPE_CHECKING:
     from perfkit.serving.execution.execution import Execution

@@ -18,7 +18,9 @@ from perfkit.serving.scheduling.concurrency import AdaptiveLimit, Ended, FixedLi
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.scheduling.token_bucket import TokenBucket
 from perfkit.serving.server.wishes import known_lanes
-from perfkit.settings import DEFAULT_LANE, BreakerSettings, LimitSettings, ServerSettings
+from perfkit.settings.guards import BreakerSettings, LimitSettings
+from perfkit.settings.queueing import DEFAULT_LANE
+from perfkit.settings.server import ServerSettings
 
 
 class Pass(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 from perfkit.errors import ConfigError
 from perfkit.serving.server.model import Collated, Model
-from perfkit.settings import BatchSettings
+from perfkit.settings.queueing import BatchSettings
 
 Collate = Callable[[Sequence[Any]], Collated]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from perfkit.quota import count_usable_cores, find_groups, read_quota_cores
 from perfkit.serving.scheduling.pinning import Cpu, Plan, plan_pinning
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _ROOT = Path("/")
 

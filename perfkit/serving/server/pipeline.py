@@ -51,7 +51,9 @@ from perfkit.serving.server.stages import describe, postprocess, preprocess
 from perfkit.serving.server.station import Bench, Station
 from perfkit.serving.server.warmup import warm_up_sizes
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
-from perfkit.settings import LedgerSettings, ServerSettings, StageSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
+from perfkit.settings.workers import StageSettings
 
 _log = logging.getLogger("perfkit.server")
 

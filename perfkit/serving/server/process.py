@@ -35,7 +35,8 @@ from perfkit.serving.server.routes import control_routes, service_routes
 from perfkit.serving.server.service import Service
 from perfkit.serving.server.spec import ServerSpec, read_shared_spec, read_spec, rewrite_spec
 from perfkit.serving.server.stages import describe
-from perfkit.settings import HttpSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import HttpSettings
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SWEEP_S = 0.25  # how much later than its deadline a connection may be cut off

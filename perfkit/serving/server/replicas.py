@@ -26,7 +26,7 @@ from perfkit.serving.server.outbox import Counted
 from perfkit.serving.server.pipeline import Pipeline, Plant
 from perfkit.serving.server.residents import ResidentRunner, Residents
 from perfkit.serving.server.wishes import Lanes
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 class Replicas:

@@ -20,7 +20,7 @@ from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.router import Routes
 from perfkit.serving.server.service import STARTING, Service
 from perfkit.serving.server.v2_routes import v2_cold_routes, v2_routes
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _MOST_DIGITS = 18  # of a number that fits 64 bits
 

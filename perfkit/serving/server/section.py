@@ -19,7 +19,7 @@ from perfkit.serving.server.crews.crew import Crew
 from perfkit.serving.server.dispatcher import Dispatcher
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.wishes import LaneEntry, Lanes
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 AnyScheduler = Scheduler[Job] | LaneScheduler[Job]
 

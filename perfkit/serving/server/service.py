@@ -38,7 +38,7 @@ from perfkit.serving.server.pins import cpus_of, move_to
 from perfkit.serving.server.pipeline import Books, Plant
 from perfkit.serving.server.replicas import build
 from perfkit.serving.server.slow_requests import SlowRequestLog
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 STARTING = Rejected(reason="starting", retry_after_s=1.0)
 _DRAINING = Rejected(reason="draining", retry_after_s=5.0)

@@ -22,7 +22,7 @@ from perfkit.serving.instrument.ledger import Ledger
 from perfkit.serving.scheduling.threshold import SlowThreshold
 from perfkit.serving.server.timing import stage_durations_ns
 from perfkit.serving.server.trace import read_trace
-from perfkit.settings import LogSettings
+from perfkit.settings.surroundings import LogSettings
 
 _MOST_WAITING = 256  # in the inbox: when everything is slow, a sample of it says as much
 _SETTLE_NS = NS_PER_S // 4  # the mates of a batch are answered within this time, or are not told

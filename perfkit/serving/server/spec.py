@@ -11,7 +11,7 @@ import json
 import os
 
 from perfkit import fields
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

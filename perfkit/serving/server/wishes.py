@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from perfkit.serving.server.call import MalformedRequest
-from perfkit.settings import DEFAULT_LANE, LaneSettings, ServerSettings
+from perfkit.settings.queueing import DEFAULT_LANE, LaneSettings
+from perfkit.settings.server import ServerSettings
 
 LANE, BATCH = b"perfkit-lane", b"perfkit-batch"
 

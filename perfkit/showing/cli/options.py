@@ -13,8 +13,8 @@ from perfkit.measuring.load.loops import ClosedLoop, Load, OpenLoop
 from perfkit.measuring.phase import check_seconds
 from perfkit.measuring.scanning.plan import LOAD, SERVER, Axis, find_field, parse_value
 from perfkit.serving.server.defaults import settings_for
-from perfkit.settings import ServerSettings
-from perfkit.settings_file import read_toml
+from perfkit.settings.file import read_toml
+from perfkit.settings.server import ServerSettings
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perfkit import fields
-from perfkit.settings import ServerSettings
-from perfkit.settings_file import to_toml
+from perfkit.settings.file import to_toml
+from perfkit.settings.server import ServerSettings
 
 _UNITS = {"_s": "seconds", "_bytes": "bytes", "_rps": "requests a second", "_ratio": "a share from 0 to 1"}
 _SECTION = re.compile(r"\[(.+)\]")

@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets
 
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 MS_PER_S = 1e3
 CONCURRENCY, WINDOW = "concurrency", "batch.max_delay_s"

@@ -22,7 +22,7 @@ from perfkit.measuring.load.loops import Load
 from perfkit.measuring.phase import Progress
 from perfkit.measuring.service import Service, launch
 from perfkit.serving.server.defaults import settings_for
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _DYING_NS = NS_PER_S // 5
 STARTING, RUNNING, STOPPING = "starting the service", "running", "stopping"

@@ -18,6 +18,13 @@ LEAST_OF_CEILING = 0.65
 MOST_P50_WITH_BATCHING = 1.2
 LEAST_OF_ONE_WORKER = 1.7
 LEAST_CORES = 1.8
+SETTING = {
+    "batch": {"max_size": MAX_SIZE},
+    "preprocess": {"placement": "threads"},
+    "postprocess": {"placement": "threads"},
+    "pinning": {"policy": "workers"},
+}
+"""One model worker on a core of its own, which does nothing but compute; the peers' too has a process to itself."""
 CEILING = Path(__file__).with_name("offline_ceiling.py")
 BODY = (Path(__file__).parents[3] / "data/numbers/mlp.jsonl").read_text().splitlines()[0]
 
@@ -42,7 +49,7 @@ def test_throughput_beside_a_peer(name, variable, script, least, start_perfkit, 
     def play():
         with start_peer(variable, script, "mlp", str(MAX_SIZE)) as peer:
             theirs = drive(peer, CONCURRENCY, SECONDS)
-        with start_perfkit("mlp", batch={"max_size": MAX_SIZE}) as (ours, _):
+        with start_perfkit("mlp", **SETTING) as (ours, _):
             return {name: theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
 
     played = rounds(play, ROUNDS)
@@ -59,7 +66,7 @@ def test_throughput_beside_triton(start_perfkit, start_peer, drive, rounds, show
     def play():
         with start_peer("PERFKIT_PEER_PYTRITON", "triton_serving", "mlp", str(MAX_SIZE), **asked) as peer:
             theirs = drive(peer, CONCURRENCY, SECONDS)
-        with start_perfkit("mlp", batch={"max_size": MAX_SIZE}) as (ours, _):
+        with start_perfkit("mlp", **SETTING) as (ours, _):
             return {"pytriton": theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
 
     played = rounds(play, ROUNDS)
@@ -111,7 +118,7 @@ def test_a_second_worker(start_perfkit, drive, rounds, show, judge):
         cores = phases["2 workers"].cores
         return f"2 workers used {cores:.2f} cores of at least {LEAST_CORES}" if cores < LEAST_CORES else None
 
-    with start_perfkit("mlp") as (ours, service):
+    with start_perfkit("mlp", pinning=SETTING["pinning"]) as (ours, service):
 
         def play():
             phases = {}

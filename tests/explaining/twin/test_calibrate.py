@@ -13,7 +13,7 @@ from perfkit.explaining.twin.copies import CopyRates
 from perfkit.explaining.twin.fit import fit
 from perfkit.explaining.twin.preset_file import is_busy, preset_name, preset_text, write_preset
 from perfkit.serving.devices.simulated.preset import read_preset
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 from .test_fit import cell
 

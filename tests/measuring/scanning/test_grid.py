@@ -18,7 +18,7 @@ from perfkit.measuring.scanning.grid import open_scan_results, run_scan, scan
 from perfkit.measuring.scanning.host import Given, Launched
 from perfkit.measuring.scanning.plan import Axis, ScanPlan, find_field, grid
 from perfkit.measuring.service import attach, launch
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 NOOP = ServerSettings(model="noop")
 LOAD = ClosedLoop(concurrency=2)

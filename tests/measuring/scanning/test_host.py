@@ -7,7 +7,7 @@ from perfkit import fields
 from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.scanning.host import Given, Launched
 from perfkit.serving.server.defaults import settings_for
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 NOOP = ServerSettings(model="noop")
 

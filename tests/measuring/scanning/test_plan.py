@@ -10,7 +10,7 @@ from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.scanning.plan import Axis, Point, ScanPlan, find_field, grid, parse_value
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 NOOP = ServerSettings(model="noop")
 CLOSED = ClosedLoop(concurrency=4)

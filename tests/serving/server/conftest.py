@@ -20,7 +20,8 @@ from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.pipeline import Books, Plant
 from perfkit.serving.server.replicas import build
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 from wire import Wire, dialling
 
 

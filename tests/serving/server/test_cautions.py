@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perfkit.serving.server.cautions import cautions
-from perfkit.settings import BatchSettings, ConcurrencySettings, ElasticSettings, ServerSettings
+from perfkit.settings.queueing import BatchSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.workers import ConcurrencySettings, ElasticSettings
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from perfkit.serving.server.connection import Connection, Front
 from perfkit.serving.server.replies import response
-from perfkit.settings import HttpSettings
+from perfkit.settings.surroundings import HttpSettings
 
 SECOND = 1_000_000_000
 LIMIT = 1000

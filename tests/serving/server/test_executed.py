@@ -21,7 +21,7 @@ from perfkit.serving.server.elsewhere.packing import pack, unpack
 from perfkit.serving.server.elsewhere.process import load
 from perfkit.serving.server.executed import Executed, at_level, get_ready
 from perfkit.serving.server.registry import create_model
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 TEXTS = ("How do I reset my password?", "ok", "The parcel came two days late, and the box was open. " * 3)
 

@@ -9,7 +9,7 @@ from perfkit.clock import REAL_CLOCK
 from perfkit.records import EndState
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server.gate import Pass, build_gate
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 SECOND = 1_000_000_000
 BREAKER = {"breaker.enabled": True, "breaker.window": 4, "breaker.least": 2, "breaker.open_s": 1.0}

@@ -12,7 +12,7 @@ from perfkit.errors import ConfigError
 from perfkit.measuring.service import launch
 from perfkit.serving.scheduling.pinning import Cpu
 from perfkit.serving.server.pins import Cores, decide, read_cpu
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 MINE = sorted(os.sched_getaffinity(0))
 two_cores = pytest.mark.skipif(len(MINE) < 2, reason="needs two cores")

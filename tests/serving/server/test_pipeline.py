@@ -14,7 +14,8 @@ from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 
 class Doubling:

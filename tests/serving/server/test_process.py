@@ -18,7 +18,7 @@ import pytest
 from perfkit import children, fields, launch
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
 from perfkit.serving.server.listener import check_exposure
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 

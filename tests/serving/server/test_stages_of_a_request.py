@@ -42,7 +42,10 @@ from perfkit.serving.server.pool import Duty
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.replicas import build
 from perfkit.serving.server.station import Station
-from perfkit.settings import BatchSettings, LedgerSettings, ServerSettings, StageSettings
+from perfkit.settings.queueing import BatchSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
+from perfkit.settings.workers import StageSettings
 
 MS = 1_000_000
 PLANTED_NS = 5 * MS

@@ -15,7 +15,7 @@ import pytest
 
 from perfkit.measuring.control import Endpoint
 from perfkit.serving.server.spec import ServerSpec, write_spec
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE_S = 30

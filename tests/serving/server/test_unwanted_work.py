@@ -16,7 +16,8 @@ from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Collated
 from perfkit.serving.server.pipeline import Books, Pipeline, Plant
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 SECOND = 1_000_000_000
 STAGES = ("preprocess", "collate", "predict", "postprocess")

@@ -11,7 +11,7 @@ import pytest
 from perfkit import fields
 from perfkit.measuring.service import launch
 from perfkit.serving.server.cold import ColdFront
-from perfkit.settings import HttpSettings
+from perfkit.settings.surroundings import HttpSettings
 
 PATH = "/v2/models/lab_models:Pair"
 

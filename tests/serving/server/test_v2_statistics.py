@@ -10,7 +10,8 @@ from perfkit.records import STAGES, EndState
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.server.pipeline import Books
 from perfkit.serving.server.v2_statistics import GROUPS, Statistics
-from perfkit.settings import LedgerSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import LedgerSettings
 
 NOTHING = {"count": 0, "ns": 0}
 OFFSETS_NS = {

@@ -10,7 +10,7 @@ from perfkit.measuring.scanning.grid import run_scan
 from perfkit.measuring.scanning.host import Launched
 from perfkit.measuring.scanning.plan import Axis, ScanPlan, grid
 from perfkit.resources import data_path
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.instants import relative_ns
 from perfkit.measuring.analysis.latency import at_probability
 from perfkit.measuring.analysis.validity.check import Check, at_most, not_judged
-from perfkit.settings import is_light
+from perfkit.settings.server import is_light
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats

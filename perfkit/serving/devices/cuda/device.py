@@ -24,7 +24,7 @@ from perfkit.serving.devices.cuda.transfer import pack, tensors_in, to_pinned, u
 from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, Span
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.devices.memory import MemoryAccount
-from perfkit.settings import CudaSettings
+from perfkit.settings.cuda import CudaSettings
 
 _NS_PER_MS = 1_000_000
 _cuda: Any = torch.cuda  # whose classes have no types

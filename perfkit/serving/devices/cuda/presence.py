@@ -7,7 +7,7 @@ import os
 import torch
 
 from perfkit.errors import EnvironmentLacks
-from perfkit.settings import CudaSettings
+from perfkit.settings.cuda import CudaSettings
 
 CONNECTIONS_VARIABLE = "CUDA_DEVICE_MAX_CONNECTIONS"
 

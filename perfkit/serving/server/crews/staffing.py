@@ -12,7 +12,8 @@ from perfkit.serving.server.crews.elastic import ElasticCrew
 from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.per_request import ThreadPerRequest
 from perfkit.serving.server.station import Bench
-from perfkit.settings import ElasticSettings, ServerSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.workers import ElasticSettings
 
 
 def staff(settings: ServerSettings, bench: Bench) -> Crew:

@@ -20,7 +20,7 @@ from typing import Any
 from perfkit import children, fields
 from perfkit.clock import NS_PER_S, process_cpu_ns_of
 from perfkit.errors import TargetFailed
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _ENTRY = "perfkit.serving.server.elsewhere.process"
 

@@ -16,7 +16,7 @@ from typing import Any
 from perfkit.clock import REAL_CLOCK, Clock
 from perfkit.serving.scheduling.restarts import Restarts
 from perfkit.serving.server.elsewhere.child import Child, ChildDied, ChildSpec, Hello
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 _GRACE_S = 2.0  # for an idle child that was hung up on to leave by itself
 _log = logging.getLogger("perfkit.server")

@@ -11,7 +11,9 @@ from perfkit.errors import ConfigError, EnvironmentLacks
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.devices.device import DeviceLost, OutOfDeviceMemory, Span
 from perfkit.serving.server.defaults import open_device
-from perfkit.settings import CudaSettings, LaneSettings, ServerSettings
+from perfkit.settings.cuda import CudaSettings
+from perfkit.settings.queueing import LaneSettings
+from perfkit.settings.server import ServerSettings
 
 MIB = 1 << 20
 

@@ -5,7 +5,7 @@ import pytest
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.serving.devices.simulated.preset import ServiceParts, Step, load_preset, preset_names, read_preset
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 KNOWN = [
     "bert-large",

@@ -13,7 +13,7 @@ import pytest
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.service import launch
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 PROCESSES = {"model": "processes"}
 

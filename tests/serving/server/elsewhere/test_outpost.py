@@ -11,7 +11,7 @@ from perfkit.serving.scheduling.restarts import LOOP_DEATHS
 from perfkit.serving.server.elsewhere import outpost as module
 from perfkit.serving.server.elsewhere.child import ChildDied, ChildSpec, Hello
 from perfkit.serving.server.elsewhere.outpost import Outpost
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 SPEC = ChildSpec(settings=ServerSettings(model="noop"), intra_op_threads=1)
 

@@ -16,7 +16,7 @@ import pytest
 from perfkit import fields
 from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.service import launch
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 APART = {"placement": "processes", "processes": 1}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perfkit.errors import ConfigError
-from perfkit.execution_settings import DTYPES, LEVELS, ExecutionSettings
-from perfkit.settings import ConcurrencySettings, ServerSettings
+from perfkit.settings.execution import DTYPES, LEVELS, ExecutionSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.workers import ConcurrencySettings
 
 
 def test_the_default_is_the_models_own_way():

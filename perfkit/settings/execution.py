@@ -6,12 +6,12 @@ import dataclasses
 
 from perfkit.errors import ConfigError
 from perfkit.fields import Checked, field
+from perfkit.settings.workers import COMING_AND_GOING
 
 OWN_LEVEL = "own"
 LEVELS = (OWN_LEVEL, "eager", "inference_mode", "jit", "jit_optimized", "compile", "aoti", "cuda_graph")
 DTYPES = ("float32", "bfloat16", "float16")
 _PER_WORKER = ("aoti", "cuda_graph")  # levels at which every worker has something large of its own
-_COMING_AND_GOING = ("thread_per_request", "elastic")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class ExecutionSettings(Checked):
     def check_with(self, concurrency_model: str) -> None:
         """Refuse what a concurrency model cannot do; raises ConfigError."""
         where = f"execution.level is {self.level} with concurrency.model = {concurrency_model}"
-        if self.level in _PER_WORKER and concurrency_model in _COMING_AND_GOING:
+        if self.level in _PER_WORKER and concurrency_model in COMING_AND_GOING:
             raise ConfigError(
                 f"{where}, whose threads come and go, and each would load its own; "
                 "set concurrency.model = pool, or another level"

@@ -10,24 +10,12 @@ from hypothesis import strategies as st
 
 from perfkit import fields
 from perfkit.errors import ConfigError
-from perfkit.settings import (
-    QUEUE_POLICIES,
-    BatchSettings,
-    BreakerSettings,
-    ConcurrencySettings,
-    ElasticSettings,
-    HttpSettings,
-    LaneOrderSettings,
-    LaneSettings,
-    LedgerSettings,
-    LimitSettings,
-    LogSettings,
-    QueueSettings,
-    ResidentSettings,
-    ServerSettings,
-    StageSettings,
-)
-from perfkit.settings_file import read_toml, to_toml
+from perfkit.settings.file import read_toml, to_toml
+from perfkit.settings.guards import BreakerSettings, LimitSettings
+from perfkit.settings.queueing import QUEUE_POLICIES, BatchSettings, LaneOrderSettings, LaneSettings, QueueSettings
+from perfkit.settings.server import ServerSettings
+from perfkit.settings.surroundings import HttpSettings, LedgerSettings, LogSettings
+from perfkit.settings.workers import ConcurrencySettings, ElasticSettings, ResidentSettings, StageSettings
 
 STAGES = st.builds(StageSettings, placement=st.sampled_from(["inline", "threads"]), threads=st.integers(1, 256))
 SETTINGS = st.builds(

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfkit import fields
 from perfkit.errors import ConfigError
-from perfkit.settings import ServerSettings
+from perfkit.settings.server import ServerSettings
 
 
 def read_toml(path: Path) -> dict[str, Any]:
