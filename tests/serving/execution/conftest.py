@@ -45,6 +45,7 @@ def network():
 @pytest.fixture
 def plain_network():
     """A network whose rows have one length only."""
+    torch.manual_seed(2)
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     return Network(
         module=module,
@@ -53,13 +54,19 @@ def plain_network():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ready():
-    """Makes an execution that is ready for up to four rows."""
+    """Gives an execution that is ready for up to four rows; what took a compiler is made once."""
+    compiled = {}
 
-    def make(network, level, dtype="float32", most_rows=4):
+    def make(network, level, dtype="float32"):
+        key = (network.longest, level, dtype)
+        if key in compiled:
+            return compiled[key]
         execution = Execution(network, level, dtype)
-        execution.get_ready(most_rows, (4,), 1)
+        execution.get_ready(4, (4,), 1)
+        if level in ("compile", "aoti"):
+            compiled[key] = execution
         return execution
 
     return make
