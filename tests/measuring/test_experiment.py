@@ -316,3 +316,27 @@ def test_without_a_gpu_one_line_says_why(server, payloads, tmp_path, monkeypatch
         "gpu: not recorded: no libnvidia-ml.so.1 here; install NVIDIA's driver, or let the container see it (NVML 12)"
     ]
     assert run.point["gpus"] == []
+
+
+COMPILED = {
+    "level": "compile",
+    "dtype": "bfloat16",
+    "difference": {"difference": 0.00175, "difference_ratio": 0.00967, "allowed_ratio": 0.06},
+    "graphs_ready": 3,
+    "graphs": 3,
+}
+
+
+@pytest.mark.parametrize("graphs", [3, 4])
+def test_a_run_is_void_when_the_server_compiled_meanwhile_and_only_then(
+    server, payloads, tmp_path, monkeypatch, graphs
+):
+    own = server.stats
+    monkeypatch.setattr(server, "stats", lambda: own() | {"execution": COMPILED | {"graphs": graphs}})
+    run = measure(server, ClosedLoop(concurrency=1, payloads=payloads), 0.3, tmp_path)
+    reason = "the server compiled the model again under load; its figures measure the compiler too"
+    assert (reason in run.point["reasons"]) == (graphs == 4)
+    note = "execution.level compile in bfloat16 differs from eager float32 by at most 0.00175, 0.00967 of the largest "
+    assert [text for text in run.stored.manifest.notes if text.startswith(note)] == [
+        f"{note}output; 0.06 of it is allowed"
+    ]
