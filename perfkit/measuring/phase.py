@@ -169,9 +169,10 @@ def _start_collectors(
     if service.pid is None:
         return [f"{collector.name}: not recorded, the service's process is not known" for collector in collectors]
     names = {int(thread): name for thread, name in stats["threads"].items()} if stats else None
+    uuid = stats["device"].get("uuid") if stats else None
     for collector in collectors:
         try:
-            collector.start(Target(pid=service.pid, folder=folder, thread_names=names))
+            collector.start(Target(pid=service.pid, folder=folder, thread_names=names, gpu_uuid=uuid))
         except CollectorUnavailable as error:
             notes.append(f"{collector.name}: {error}")
         else:

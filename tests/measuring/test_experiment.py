@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -307,6 +308,34 @@ def test_a_gpu_beside_the_run_is_in_its_series_its_manifest_and_its_point(
     assert run.stored.manifest.further["gpu"]["driver"] == "580.00.stub"
     assert {"power", "power_call", "energy"} <= set(run.table("series")["name"])
     assert any("pcie not available" in note for note in run.stored.manifest.notes)
+
+
+@pytest.mark.slow
+def test_energy_a_request_is_that_of_the_gpu_that_cuda_knows_by_the_same_uuid(
+    payloads, tmp_path, nvml_folder, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "serving" / "devices"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(nvml_folder))
+    monkeypatch.setenv("NVML_STUB_GPUS", "2")
+    bodies = tmp_path / "rows.jsonl"
+    bodies.write_text(json.dumps({"input": [0.5] * 64}) + "\n")
+    with launch(model="gpu_models:OnFake", device="cuda") as service:
+        run = measure(service, dataclasses.replace(LOAD, payloads=str(bodies)), 0.6, tmp_path)
+    (gpu,) = run.point["gpus"]
+    assert gpu["gpu"].endswith("-000000000007")
+    assert gpu["energy_per_request_j"] == pytest.approx(650 / run.point["throughput_rps"]["value"], rel=0.1)
+
+
+def test_a_gpu_that_is_lost_in_the_middle_of_a_run_leaves_the_run_as_it_is(
+    server, payloads, tmp_path, nvml_folder, monkeypatch
+):
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(nvml_folder))
+    monkeypatch.setenv("NVML_STUB_FAIL", "nvmlDeviceGetMemoryInfo_v2=15@3")
+    run = measure(server, dataclasses.replace(LOAD, payloads=payloads), 0.5, tmp_path)
+    assert run.point["throughput_rps"]["value"] > 0
+    assert run.stored.manifest.further["gpu"]["gpus"][0]["lost"].startswith("the GPU is lost")
+    assert len(run.table("series").query("name == 'memory_reserved'")) == 2
+    assert any("rows end there" in note for note in run.stored.manifest.notes)
 
 
 def test_without_a_gpu_one_line_says_why(server, payloads, tmp_path, monkeypatch):

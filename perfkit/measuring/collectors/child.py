@@ -38,21 +38,30 @@ def start_child(module: str, spec_file: Path) -> subprocess.Popen[bytes]:
         places = [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
         child = children.spawn(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
-    if _is_ready(child):
+    is_ready = _await_ready(child)
+    if is_ready:
         return child
     code = children.stop(child)
     lines = log.read_text("utf-8", "replace").strip().splitlines()
-    last = lines[-1] if lines else "no message"
-    if code == CollectorUnavailable.exit_code:
-        raise CollectorUnavailable(last)
-    raise CollectorUnavailable(f"the sampler process did not start ({last}); see {log}, then try again")
+    raise CollectorUnavailable(_describe_failure(is_ready, code, lines[-1] if lines else "", log))
 
 
-def _is_ready(child: subprocess.Popen[bytes]) -> bool:
+def _await_ready(child: subprocess.Popen[bytes]) -> bool | None:
+    """Whether the child says that it is up; None when it says nothing for too long."""
     assert child.stdout is not None
     with child.stdout as pipe:
         can_read, _, _ = select.select([pipe], [], [], _START_S)
-        return bool(can_read) and pipe.read() == READY
+        return pipe.read() == READY if can_read else None
+
+
+def _describe_failure(is_ready: bool | None, code: int, last_line: str, log: Path) -> str:
+    if is_ready is None:
+        return f"the sampler process gave no sign of life within {format_duration(_START_S)} and was ended"
+    if code == CollectorUnavailable.exit_code and last_line:
+        return last_line
+    if code < 0:
+        return f"the sampler process ended with signal {-code} before its first look"
+    return f"the sampler process did not start ({last_line or 'no message'}); see {log}, then try again"
 
 
 def describe_pace(child: subprocess.Popen[bytes], rate_hz: float, niceness: int) -> list[str]:

@@ -25,11 +25,15 @@ class SeriesRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The process to watch, the folder for what is recorded, and names for its native thread ids."""
+    """The process to watch, the folder for what is recorded, names for its native thread ids.
+
+    `gpu_uuid` is the one under which CUDA knows the process's GPU; None where it has none or does not say.
+    """
 
     pid: int
     folder: Path
     thread_names: dict[int, str] | None = None
+    gpu_uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -198,6 +198,7 @@ class Service:
             "payloads": getattr(self.model, "payloads", None),
             "device": {
                 "name": self.device.name,
+                "uuid": getattr(self.device, "uuid", None),  # of a real GPU
                 "effective_threads": list(self.pipeline.effective_threads),
                 "effective_cpus": self.pipeline.worker_cpus(),
                 "memory": dataclasses.asdict(self.device.memory()),

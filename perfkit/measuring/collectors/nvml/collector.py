@@ -32,15 +32,12 @@ _MODULE = "perfkit.measuring.collectors.nvml.process"
 class GpuSampler:
     """Collector of what NVML tells of the GPUs. Used by one thread.
 
-    With the UUID under which CUDA knows the service's GPU only that one is recorded, else every GPU.
+    Where the target says on which GPU it computes only that one is recorded, else every GPU.
     """
 
     name = "gpu"
 
-    def __init__(
-        self, uuid: str | None = None, rate_hz: float = DEFAULT_RATE_HZ, niceness: int = DEFAULT_NICENESS
-    ) -> None:
-        self._uuid = uuid
+    def __init__(self, rate_hz: float = DEFAULT_RATE_HZ, niceness: int = DEFAULT_NICENESS) -> None:
         self._rate_hz = rate_hz
         self._niceness = niceness
         self._child: subprocess.Popen[bytes] | None = None
@@ -80,7 +77,7 @@ class GpuSampler:
             facts=str(_facts_file(target)),
             rate_hz=self._rate_hz,
             niceness=self._niceness,
-            uuid=self._uuid,
+            uuid=target.gpu_uuid,
         )
 
 

@@ -68,7 +68,9 @@ class CudaDevice:
         require_gpu(settings)
         self.clock = clock
         self._where = torch.device("cuda", 0)
-        capacity_bytes = _cuda.get_device_properties(self._where).total_memory
+        properties = _cuda.get_device_properties(self._where)
+        capacity_bytes = properties.total_memory
+        self.uuid = str(properties.uuid)  # by which the driver's own library knows it; its number there is another
         if settings.memory_cap_ratio is not None:
             _cuda.set_per_process_memory_fraction(settings.memory_cap_ratio, self._where)
             capacity_bytes = round(settings.memory_cap_ratio * capacity_bytes)

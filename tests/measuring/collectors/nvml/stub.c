@@ -1,8 +1,10 @@
 /* A driver library without a driver: what the real binding loads in tests instead of NVIDIA's.
 
-   NVML_STUB_FAIL holds `function=code` or `function=code@N` (from its N-th call on), comma separated.
+   NVML_STUB_FAIL holds `function=code` or `function=code@N` (from its N-th call on), comma separated;
+   a negative code is a signal that ends the process.
    NVML_STUB_GPUS, NVML_STUB_MIG and other NVML_STUB_<WORD> set what the functions below read by number().
    The layouts follow the binding's own structures; names and codes are NVIDIA's interface. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,7 @@ static int planted(const char *name) {
         char *end;
         int code = (int)strtol(at + length + 1, &end, 10);
         u64 from = *end == '@' ? strtoull(end + 1, NULL, 10) : 1;
+        if (number >= from && code < 0) raise(-code);
         return number >= from ? code : OK;
     }
     return OK;

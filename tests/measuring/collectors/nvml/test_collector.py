@@ -1,5 +1,6 @@
 """Is the GPU recorded by a process of its own, over the library that the real binding finds by itself?"""
 
+import dataclasses
 import os
 import signal
 
@@ -72,6 +73,20 @@ def test_without_the_library_nothing_is_started_and_the_reason_is_one_line(targe
     with pytest.raises(CollectorUnavailable, match=r"^not recorded: no libnvidia-ml\.so\.1 here; install .*$"):
         sampler.start(target)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_gpus_only_the_targets_own_is_recorded_and_known_by_its_uuid(driver, plan, target):
+    plan(GPUS=3)
+    sampler = GpuSampler()
+    sampler.start(dataclasses.replace(target, gpu_uuid="00000000-0000-0000-0000-000000000005"))
+    recording = sampler.stop()
+    assert [(gpu["name"], gpu["index"]) for gpu in recording.facts["gpus"]] == [("Stub H202", 2)]
+
+
+def test_a_library_that_brings_its_process_down_costs_the_run_nothing_but_its_rows(driver, plan, target):
+    plan(FAIL="nvmlDeviceGetPowerUsage=-11")  # it raises SIGSEGV
+    with pytest.raises(CollectorUnavailable, match=r"the sampler process ended with signal 11 before its first look"):
+        GpuSampler().start(target)
 
 
 def test_a_driver_that_is_not_loaded_is_one_line_too(driver, plan, target):

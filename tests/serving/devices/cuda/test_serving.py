@@ -45,6 +45,7 @@ def test_requests_cross_to_the_gpu_and_back_with_every_instant_in_its_order(serv
     computed = [batch for batch in server.ledger("batches", before).to_pylist() if batch["d2h_ended_ns"]]
     device = server.stats()["device"]
     assert (answer.status, device["name"]) == (200, "cuda")
+    assert device["uuid"] == "00000000-0000-0000-0000-000000000007"
     assert np.allclose(answer.json["outputs"], answers_of_the_cpu(rows), atol=1e-4)
     instants = [[batch[f"{name}_ns"] for name in ORDER] for batch in computed]
     assert all(0 not in row and row == sorted(row) for row in instants)

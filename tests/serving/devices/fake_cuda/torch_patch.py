@@ -16,6 +16,7 @@ from fake_cuda.order import Line, Mark
 from fake_cuda.state import CYCLES_PER_NS, FakeCuda
 from fake_cuda.tensors import GpuTensor, PinnedTensor, in_pinned, on_gpu, plainly, transfer
 
+UUID = "00000000-0000-0000-0000-000000000007"  # as torch prints it, without NVML's prefix
 _FACTORIES = ("empty", "zeros", "ones", "full", "arange", "tensor", "rand", "randn")
 
 
@@ -118,7 +119,7 @@ def _cuda_names(gpu: FakeCuda) -> dict[str, Any]:
         "synchronize": synchronize,
         "is_available": lambda: True,
         "device_count": lambda: 1,
-        "get_device_properties": lambda device=None: SimpleNamespace(total_memory=gpu.capacity_bytes),
+        "get_device_properties": lambda device=None: SimpleNamespace(total_memory=gpu.capacity_bytes, uuid=UUID),
         "set_per_process_memory_fraction": cap,
         "memory_stats": memory_stats,
         "empty_cache": lambda: gpu.called("empty_cache"),
