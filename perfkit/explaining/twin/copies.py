@@ -41,6 +41,7 @@ class _Times(NamedTuple):
 
 def measure_copies(device: Device) -> CopyRates:
     """Time small and large copies both ways; raises what the device raises."""
+    device.prepare(1)
     device.enter_worker(1)
     pinned = device.buffer(_LARGE_BYTES, is_pinned=True)
     try:

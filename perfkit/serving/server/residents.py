@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from perfkit.clock import NS_PER_S, Clock
@@ -104,7 +104,7 @@ class Residents:
             raise
         self._tell(self._residency.loaded, ticket, started_ns)
 
-    def _tell(self, news: Any, ticket: Ticket, started_ns: int) -> None:
+    def _tell(self, news: Callable[[Ticket], None], ticket: Ticket, started_ns: int) -> None:
         with self._turns:
             news(ticket)
             self._loading_ns += self._clock.now_ns() - started_ns
