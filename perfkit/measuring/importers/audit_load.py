@@ -99,9 +99,9 @@ def keep_alive(level: Level) -> Iterator[Finding]:
 def knee(imported: Imported) -> Iterator[Finding]:
     """Whether the range of a scan reaches saturation."""
     points = sorted(
-        (level.concurrency, level.throughput_rps)
+        (level.concurrency or 0.0, level.throughput_rps or 0.0)
         for level in imported.levels
-        if level.concurrency and level.throughput_rps
+        if (level.concurrency or 0) > 0 and (level.throughput_rps or 0) > 0
     )
     distinct = {clients for clients, _ in points}
     if not imported.is_range or len(points) < _LEAST_LEVELS or len(distinct) < len(points):

@@ -66,7 +66,7 @@ class Table:
                 self._tally.dropped[CUT_ROW] += 1
 
     def _raw(self) -> Iterator[list[str]]:
-        reader = csv.reader((line.replace("\0", "") + "\n" for line in self._source.lines()), delimiter=self.delimiter)
+        reader = csv.reader(self._source.lines(keep_ends=True), delimiter=self.delimiter)
         while True:
             try:
                 yield next(reader)

@@ -42,9 +42,8 @@ def read(source: Source) -> Imported:
     bad = sum(int(count) for status, count in _COUNT.findall(text) if int(status) >= 400)
     unanswered = sum(map(int, _FAILED.findall(text.partition(_ERRORS)[2])))
     is_whole = "Status code distribution:" in text
-    percentiles = {
-        float(p) / 100: float(s) for p, s in _PERCENT.findall(text) if float(p) > 0 and number(s) is not None
-    }
+    found = {float(p) / 100: number(seconds) for p, seconds in _PERCENT.findall(text) if 0 < float(p) < 100}
+    percentiles = {p: seconds for p, seconds in found.items() if seconds is not None}
     has_answers = answered > 0 or not is_whole
     notes = [*source.notes]
     if not is_whole:
@@ -82,11 +81,14 @@ def read_csv(source: Source) -> Imported:
     dial = table.index("DNS+dialup")
     for row in table.rows():
         latency, offset = number(row[at["response-time"]]), number(row[at["offset"]])
-        if latency is None or offset is None or not 0 <= latency < 1e6 or not 0 <= offset < 1e9:
+        is_error = not row[at["status-code"]].strip().startswith(("2", "3"))
+        try:
+            if latency is None or offset is None:
+                raise ValueError("no number")
+            log.add(round(offset * NS_PER_S), round(latency * NS_PER_S), is_error, "")
+        except (ValueError, OverflowError):
             tally.dropped[_NO_NUMBER] += 1
             continue
-        is_error = not row[at["status-code"]].strip().startswith(("2", "3"))
-        log.add(round(offset * NS_PER_S), round(latency * NS_PER_S), is_error, "")
         opened += dial is not None and (number(row[dial]) or 0) > 0
     tally.kept = len(log)
     return Imported(
@@ -94,7 +96,7 @@ def read_csv(source: Source) -> Imported:
         format=CSV_NAME,
         rows=tally.rows(),
         timing=Timing(unit="s", clock="seconds since the start of the run", scope="request", basis="sent"),
-        levels=log.levels(loop="closed", new_connections=None if dial is None else opened),
+        levels=log.levels(loop="closed", new_connections=None if dial is None else opened) if len(log) else (),
         notes=(*source.notes, "requests without an answer are not in hey's CSV"),
     )
 

@@ -8,7 +8,6 @@ heading by default, and any column, delimiter and form of time stamp can be conf
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from perfkit.measuring.importers.delimited import Table, delimiter_of, first_line, headings, split_line
@@ -37,10 +36,16 @@ _LAYOUTS = {
     (16, 7): [name for name in _NEW.split() if name != "URL"],
     (17, 7): _NEW.split(),
 }
+_USED = (
+    *("timeStamp", "elapsed", "label", "responseCode", "responseMessage"),
+    *("dataType", "success", "allThreads", "URL", "Connect"),
+)
 _EPOCH_MS = re.compile(r"1\d{12}")
 TRANSACTION = "row of a transaction controller (its samplers are counted)"
 _NO_NUMBER = "no number in timeStamp or elapsed"
 _OF_TRANSACTION = "Number of samples in transaction"
+_DIGITS = 9  # of milliseconds: eleven days
+_STAMP_DIGITS = 13  # of milliseconds since the epoch
 _FORMS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S,%f")
 
 
@@ -56,12 +61,13 @@ def read(source: Source) -> Imported:
     reader = _Reader(table, tally)
     for row in table.rows():
         reader.take(row)
-    log = reader.log if len(reader.log) else reader.transactions
+    log = reader.log if len(reader.log) or not len(reader.transactions) else reader.transactions
     tally.kept = len(log)
     if log is reader.transactions:
         del tally.dropped[TRANSACTION]
     clients = reader.most_threads or None
-    levels = log.levels(loop="closed", concurrency=clients, new_connections=reader.connections)
+    known = {"loop": "closed", "concurrency": clients, "new_connections": reader.connections}
+    levels = log.levels(**known) if len(log) else ()
     notes = [*source.notes, "Latency (time to the first byte) is not used; elapsed is the whole time"]
     if log.stride > 1:
         notes.append(f"quantiles from every {log.stride}th request; counts, means and extremes from all")
@@ -80,7 +86,7 @@ def _columns_of(head: str) -> list[str] | None:
     line = first_line(head)
     cells = [cell.strip() for cell in split_line(line, delimiter_of(line))]
     verdicts = [index for index, cell in enumerate(cells) if cell.lower() in ("true", "false")]
-    if len(cells) < 4 or not verdicts or not _EPOCH_MS.fullmatch(cells[0]) or not cells[1].isdigit():
+    if len(cells) < 4 or not verdicts or not _EPOCH_MS.fullmatch(cells[0]) or not cells[1].isdecimal():
         return None
     guessed = ["timeStamp", "elapsed", "label", "responseCode", *(f"column {i}" for i in range(5, len(cells) + 1))]
     guessed[verdicts[0]] = "success"
@@ -94,53 +100,49 @@ class _Reader:
         self.log, self.transactions = RequestLog(), RequestLog()
         self.most_threads = 0
         self._tally = tally
-        self._at = {name: table.index(name) for name in _NEW.split()}
-        self.connections: int | None = None if self._at["Connect"] is None else 0
+        self._has_connect, self._has_type = (table.index(name) is not None for name in ("Connect", "dataType"))
+        self.connections: int | None = 0 if self._has_connect else None
+        absent = len(table.columns)  # where take() puts an empty cell
+        found = {name: table.index(name) for name in _USED}
+        self._at = tuple(absent if at is None else at for at in found.values())
 
     def take(self, row: list[str]) -> None:
         """One row."""
-        start_ns = start_of(self._cell(row, "timeStamp"))
-        elapsed = self._cell(row, "elapsed")
-        if start_ns is None or not elapsed.isdigit() or len(elapsed) > 12:
+        row.append("")
+        stamp, elapsed, label, code, message, kind, success, threads, url, connect = [row[at] for at in self._at]
+        start_ns = start_of(stamp.strip())
+        if start_ns is None or not elapsed.isdecimal() or len(elapsed) > _DIGITS:
             self._tally.dropped[_NO_NUMBER] += 1
             return
-        is_error = self._is_error(row)
-        request = (start_ns, int(elapsed) * 1_000_000, is_error, self._cell(row, "label"))
-        if self._is_transaction(row):
-            self.transactions.add(*request)
+        is_transaction = message.startswith(_OF_TRANSACTION) or (url == "null" and self._has_type and not kind)
+        is_error = success.strip().lower() == "false" if success else not code.startswith(("2", "3"))
+        log = self.transactions if is_transaction else self.log
+        log.add(start_ns, int(elapsed) * 1_000_000, is_error, label.strip())
+        if is_transaction:
             self._tally.dropped[TRANSACTION] += 1
             return
-        self.log.add(*request)
-        threads = self._cell(row, "allThreads")
-        if threads.isdigit():
-            self.most_threads = max(self.most_threads, int(threads[:6]))
-        if self.connections is not None and self._cell(row, "Connect") not in ("0", ""):
+        if len(threads) <= _DIGITS and threads.isdecimal() and int(threads) > self.most_threads:
+            self.most_threads = int(threads)
+        if self.connections is not None and connect not in ("0", ""):
             self.connections += 1
-
-    def _cell(self, row: Sequence[str], name: str) -> str:
-        index = self._at[name]
-        return "" if index is None else row[index].strip()
-
-    def _is_error(self, row: Sequence[str]) -> bool:
-        success = self._cell(row, "success").lower()
-        return success == "false" if success else self._cell(row, "responseCode")[:1] not in ("2", "3")
-
-    def _is_transaction(self, row: Sequence[str]) -> bool:
-        if self._cell(row, "responseMessage").startswith(_OF_TRANSACTION):
-            return True
-        return self._cell(row, "URL") == "null" and self._at["dataType"] is not None and not self._cell(row, "dataType")
 
 
 def start_of(text: str) -> int | None:
     """A JMeter time stamp in nanoseconds since the epoch: milliseconds, or a date."""
-    if text.isdigit() and len(text) <= 16:
-        return int(text) * 1_000_000
+    if text.isdecimal():
+        return int(text) * 1_000_000 if len(text) <= _STAMP_DIGITS else None
     for form in _FORMS:
         try:
-            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1e9)
+            return _positive_ns(datetime.strptime(text, form))
         except ValueError:
             continue
     try:
-        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1e9)
+        return _positive_ns(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         return None
+
+
+def _positive_ns(moment: datetime) -> int | None:
+    """Without a zone as if it were UTC: only differences are used."""
+    nanoseconds = int(moment.replace(tzinfo=UTC).timestamp() * 1e6) * 1000
+    return nanoseconds if nanoseconds >= 0 else None

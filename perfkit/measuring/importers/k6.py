@@ -8,6 +8,7 @@ has status 0 and duration 0: it counts as failed and has no latency.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import orjson
 
@@ -24,6 +25,7 @@ _OTHER = "row of another metric"
 _DEFINITION = "definition of a metric"
 _NO_NUMBER = "no number in its value or time"
 _NOT_JSON = "not a k6 point (a cut line?)"
+_TELLING = {"http_req_duration", "dropped_iterations", "http_req_connecting", "vus", "vus_max"}
 _SECOND_NS = 1_000_000_000
 _CONNECTED = "latency leaves out the time to connect (http_req_duration)"
 
@@ -73,8 +75,11 @@ class _Collector:
         if point.status in ("0", "") and point.value == 0:
             self.log.add_unanswered(point.url)
             return
-        latency_ns = round(point.value * 1e6)
-        self.log.add(point.end_ns - latency_ns, latency_ns, point.is_error, point.url)
+        try:
+            latency_ns = round(point.value * 1e6)
+            self.log.add(point.end_ns - latency_ns, latency_ns, point.is_error, point.url)
+        except (ValueError, OverflowError):
+            self.tally.dropped[_NO_NUMBER] += 1
 
     def imported(self, source: Source, name: str, clock: str) -> Imported:
         """Everything that was taken."""
@@ -100,14 +105,18 @@ def read_csv(source: Source) -> Imported:
     """Every request."""
     collector = _Collector(_SECOND_NS)
     table = Table(source, collector.tally)
-    at = {name: index for index, name in enumerate(table.columns)}
+    at = {name: index for index, name in enumerate(table.columns) if name in _WANTED}
+    metric_at, stamp_at, value_at = (at[name] for name in ("metric_name", "timestamp", "metric_value"))
     for row in table.rows():
-        cells = {name: row[index].strip() for name, index in at.items() if name in _WANTED}
-        value, end_ns = number(cells["metric_value"]), _end_ns(cells["timestamp"])
-        if value is None or end_ns is None or not 0 <= value < 1e12:
+        if row[metric_at] not in _TELLING:
+            collector.tally.dropped[_OTHER] += 1
+            continue
+        value, end_ns = number(row[value_at]), _end_ns(row[stamp_at].strip())
+        if value is None or end_ns is None:
             collector.tally.dropped[_NO_NUMBER] += 1
             continue
-        collector.take(_point(cells["metric_name"], end_ns, value, cells))
+        tags = {name: row[index].strip() for name, index in at.items()}
+        collector.take(_point(row[metric_at], end_ns, value, tags))
     return collector.imported(source, CSV_NAME, "epoch, whole seconds, at the end of a request")
 
 
@@ -134,7 +143,7 @@ def _take_line(collector: _Collector, line: str) -> None:
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         collector.tally.dropped[_NOT_JSON] += 1
         return
-    if abs(point.value) < 1e12:
+    if math.isfinite(point.value):
         collector.take(point)
     else:
         collector.tally.dropped[_NO_NUMBER] += 1
@@ -150,7 +159,7 @@ def _point(metric: str, end_ns: int, value: float, tags: dict[str, str]) -> _Poi
 
 def _end_ns(text: str) -> int | None:
     """Epoch seconds, or by K6_CSV_TIME_FORMAT milliseconds, microseconds, nanoseconds or RFC 3339."""
-    if text.isdigit() and len(text) in (10, 13, 16, 19):
+    if text.isdecimal() and len(text) in (10, 13, 16, 19):
         return int(text.ljust(19, "0"))
     try:
         return epoch_ns(text)

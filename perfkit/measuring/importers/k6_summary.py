@@ -6,12 +6,10 @@ as passes. P99 is there only if summaryTrendStats asks for it. Refused connectio
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from perfkit.errors import ConfigError
+from perfkit.measuring.importers.document import count, figure, load_object, part
 from perfkit.measuring.importers.imported import Imported, Level, Rows, Timing
 from perfkit.measuring.importers.source import Source
 
@@ -27,32 +25,28 @@ def matches(head: str) -> bool:
 
 def read(source: Source) -> Imported:
     """One level; raises ConfigError on a document that is cut."""
-    try:
-        document = json.loads(source.whole())
-        metrics = {name: _values(metric) for name, metric in document["metrics"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{source.path}: a k6 summary that is cut or broken ({error}); export it again") from None
+    document = load_object(source, "a k6 summary")
+    metrics = {name: _values(metric) for name, metric in part(document, "metrics").items()}
     requests, failed = metrics.get("http_reqs", {}), metrics.get("http_req_failed", {})
     dropped, users = metrics.get("dropped_iterations", {}), metrics.get("vus_max", {})
     latency, good = metrics.get("http_req_duration", {}), metrics.get(_GOOD, {})
-    count, errors = _count(requests.get("count")), _count(failed.get("passes"))
+    total, errors = count(requests, "count"), count(failed, "passes")
     answered = bool(latency.get("max"))
-    state = document.get("state") or {}
     level = Level(
         name="run",
         loop="open" if dropped.get("count") else "unknown",
         concurrency=users.get("max"),
-        requests=count,
+        requests=total,
         errors=errors,
-        unsent=_count(dropped.get("count")),
-        duration_s=state.get("testRunDurationMs", 0) / 1e3 or _seconds(requests),
+        unsent=count(dropped, "count"),
+        duration_s=figure(part(document, "state"), "testRunDurationMs", 1e3) or _seconds(requests),
         throughput_rps=requests.get("rate") if answered else 0.0,
         mean_s=_ms(latency.get("avg")) if answered else None,
         min_s=_ms(latency.get("min")) if answered else None,
         max_s=_ms(latency.get("max")) if answered else None,
         percentiles_s=_percentiles(latency) if answered else {},
         good_mean_s=_ms(good.get("avg")) if errors else None,
-        error_mean_s=_error_mean_s(latency, good, count, errors),
+        error_mean_s=_error_mean_s(latency, good, total, errors),
     )
     notes = [*source.notes, "latency leaves out the time to connect (http_req_duration)"]
     if not answered:
@@ -67,10 +61,10 @@ def read(source: Source) -> Imported:
     )
 
 
-def _values(metric: Mapping[str, Any]) -> dict[str, float]:
+def _values(metric: object) -> dict[str, float]:
     """Flat in an exported summary, under `values` in the data of handleSummary."""
-    found = metric.get("values", metric)
-    return {name: value for name, value in found.items() if isinstance(value, (int, float))}
+    found = part(metric, "values") or (metric if isinstance(metric, dict) else {})
+    return {name: value for name in found if (value := figure(found, name)) is not None}
 
 
 def _percentiles(latency: Mapping[str, float]) -> dict[float, float]:
@@ -83,20 +77,17 @@ def _percentiles(latency: Mapping[str, float]) -> dict[float, float]:
 
 
 def _error_mean_s(
-    latency: Mapping[str, float], good: Mapping[str, float], count: int | None, errors: int | None
+    latency: Mapping[str, float], good: Mapping[str, float], total: int | None, errors: int | None
 ) -> float | None:
     """From the means of all and of the good ones."""
-    if not count or not errors or count <= errors or "avg" not in latency or "avg" not in good:
+    if not total or not errors or total <= errors or "avg" not in latency or "avg" not in good:
         return None
-    return max(0.0, (latency["avg"] * count - good["avg"] * (count - errors)) / errors / 1e3)
+    return max(0.0, (latency["avg"] * total - good["avg"] * (total - errors)) / errors / 1e3)
 
 
 def _seconds(requests: Mapping[str, float]) -> float | None:
-    return requests["count"] / requests["rate"] if requests.get("rate") else None
-
-
-def _count(value: float | None) -> int | None:
-    return None if value is None else int(value)
+    total, rate = requests.get("count"), requests.get("rate")
+    return total / rate if total and rate else None
 
 
 def _ms(value: float | None) -> float | None:

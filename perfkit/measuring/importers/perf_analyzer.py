@@ -74,7 +74,7 @@ def read_text(source: Source) -> Imported:
     blocks = list(_BLOCK.finditer(text))
     tally, levels, notes = Tally(), [], [*source.notes]
     ends = [match.start() for match in blocks[1:]] + [len(text)]
-    for match, end in zip(blocks, ends, strict=True):
+    for match, end in zip(blocks, ends, strict=False):
         level = _text_level(match, text[match.end() : end], notes)
         if level is None:
             tally.dropped[UNSTABLE] += 1

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from perfkit.measuring.importers.cells import number
+from perfkit.measuring.importers.document import as_figure, count, figure
 from perfkit.measuring.importers.imported import Imported, Level, Metric, Tally, Timing
 from perfkit.measuring.importers.source import Source
 
@@ -97,17 +99,19 @@ def _histograms(metrics: Sequence[Metric]) -> Iterator[Level]:
     buckets: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     sums = {(one.name, _labels(one)): one.value for one in metrics if one.name.endswith(("_sum", "_count"))}
     for one in metrics:
-        if one.name.endswith("_seconds_bucket") and "le" in one.labels:
-            buckets[one.name.removesuffix("_bucket"), _labels(one)].append((float(one.labels["le"]), one.value))
+        end = _bucket_end(one) if one.name.endswith("_seconds_bucket") else None
+        if end is not None:
+            buckets[one.name.removesuffix("_bucket"), _labels(one)].append((end, one.value))
     for (name, labels), steps in buckets.items():
-        count, total = sums.get((f"{name}_count", labels)), sums.get((f"{name}_sum", labels))
-        if not count or total is None:
+        requests = as_figure(sums.get((f"{name}_count", labels)))
+        total_s = as_figure(sums.get((f"{name}_sum", labels)))
+        if not requests or total_s is None:
             continue
         found = {p: value for p in PERCENTILES if (value := interpolated(sorted(steps), p)) is not None}
         yield Level(
             name=f"{name} {labels}".strip(),
-            requests=int(count),
-            mean_s=total / count,
+            requests=int(requests),
+            mean_s=total_s / requests,
             percentiles_s=found,
             is_interpolated=True,
         )
@@ -117,23 +121,21 @@ def interpolated(steps: Sequence[tuple[float, float]], p: float) -> float | None
     """A percentile from cumulative buckets (upper end, count); None where it lies in the last, endless one."""
     wanted = p * steps[-1][1]
     low, below = 0.0, 0.0
-    for high, count in steps:
-        if count >= wanted and count > below:
-            return None if high == float("inf") else low + (high - low) * (wanted - below) / (count - below)
-        low, below = high, count
+    for high, reached in steps:
+        if reached >= wanted and reached > below:
+            return None if high == float("inf") else low + (high - low) * (wanted - below) / (reached - below)
+        low, below = high, reached
     return None
 
 
 def _triton(metrics: Sequence[Metric]) -> Iterator[Level]:
     """One level a model, over all its GPUs."""
-    sums = _model_sums(metrics)
-    for model, values in sums.items():
-        count, spent = values.get("nv_inference_request_success", 0.0), values.get("nv_inference_request_duration_us")
-        failed = values.get("nv_inference_request_failure")
-        if count:
-            mean = None if spent is None else spent / count / _US
-            errors = None if failed is None else int(failed)
-            yield Level(name=model, requests=int(count + (failed or 0)), errors=errors, mean_s=mean)
+    for model, values in _model_sums(metrics).items():
+        good, failed = count(values, "nv_inference_request_success"), count(values, "nv_inference_request_failure")
+        spent_s = figure(values, "nv_inference_request_duration_us", _US)
+        if good:
+            mean_s = None if spent_s is None else spent_s / good
+            yield Level(name=model, requests=good + (failed or 0), errors=failed, mean_s=mean_s)
 
 
 def _batches(metrics: Sequence[Metric]) -> Iterator[str]:
@@ -151,6 +153,11 @@ def _model_sums(metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
         if one.name.startswith("nv_inference_") and "model" in one.labels:
             sums[one.labels["model"]][one.name] += one.value
     return sums
+
+
+def _bucket_end(metric: Metric) -> float | None:
+    label = metric.labels.get("le", "")
+    return float("inf") if label == "+Inf" else number(label)
 
 
 def _labels(metric: Metric) -> str:

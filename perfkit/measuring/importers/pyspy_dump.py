@@ -10,9 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import orjson
-
-from perfkit.errors import ConfigError
+from perfkit.measuring.importers.document import load
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
 from perfkit.measuring.importers.source import Source
 from perfkit.measuring.importers.stacks import StackCounter
@@ -76,11 +74,8 @@ def _of_text(source: Source, tally: Tally) -> Iterator[_Thread]:
 
 
 def _of_json(source: Source, tally: Tally) -> Iterator[_Thread]:
-    try:
-        entries = orjson.loads(source.whole())
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{source.path}: a py-spy dump that is cut or broken ({error}); dump it again") from None
-    for entry in entries:
+    entries = load(source, "a py-spy dump")
+    for entry in entries if isinstance(entries, list) else []:
         try:
             frames = [
                 f"{one['name']} ({one.get('short_filename') or one['filename']}:{one['line']})"
@@ -88,7 +83,7 @@ def _of_json(source: Source, tally: Tally) -> Iterator[_Thread]:
             ]
             state = "active+gil" if entry["owns_gil"] else "active" if entry["active"] else "idle"
             yield _Thread(str(entry.get("thread_name") or entry.get("os_thread_id")), state, frames)
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, AttributeError):
             tally.dropped[_NO_THREAD] += 1
 
 

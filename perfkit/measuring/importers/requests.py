@@ -22,6 +22,8 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LIMIT = 12_000_000  # requests kept; 18 bytes each, and sorting them takes as much again
 WHOLE = "all requests"
 _BLOCK = 1 << 16
+_LATEST_NS = 1 << 62  # the year 2116
+_LONGEST_NS = 10**16  # 116 days
 _FINE_NS = 10_000_000  # a clock by which requests can be put in order
 _LEAST_TICKS = 20  # of the clock in a run whose length it tells within 5 %
 _LABEL_LIMIT = 1000  # more names than that are ids in disguise
@@ -42,7 +44,9 @@ class RequestLog:
         self._clear()
 
     def add(self, start_ns: int, latency_ns: int, is_error: bool, label: str) -> None:
-        """One answered request."""
+        """One answered request; raises ValueError for times that no request can have."""
+        if not 0 <= start_ns <= _LATEST_NS or not 0 <= latency_ns <= _LONGEST_NS:
+            raise ValueError(f"a start of {start_ns} ns and a latency of {latency_ns} ns are no times of a request")
         index = self._labels.get(label)
         self._start.append(start_ns)
         self._latency.append(latency_ns)

@@ -47,14 +47,15 @@ class Source:
             self.notes.append(f"the text is not UTF-8; it was read as {self._encoding}")
         self.head = self._decoder().decode(raw).removeprefix("\ufeff")
 
-    def lines(self) -> Iterator[str]:
-        """Lines without their ends. Of a damaged file those before the damage, and a note on it."""
+    def lines(self, keep_ends: bool = False) -> Iterator[str]:
+        """Lines, without their ends unless asked for. Of a damaged file those before the damage, and a note on it."""
         replaced, last = 0, ""
         with self._text() as stream:
             while line := self._next(stream, LINE_LIMIT):
-                replaced += _REPLACED in line
+                if _REPLACED in line:
+                    replaced += 1
                 last = line
-                yield line.rstrip("\r\n")
+                yield line if keep_ends else line.rstrip("\r\n")
         if replaced:
             self.notes.append(
                 f"{replaced} lines hold bytes that are not {self._encoding}; those are shown as {_REPLACED}"

@@ -7,10 +7,9 @@ where it contains itself. The document is read in pieces and may be cut or not q
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
-
-import numpy as np
 
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
 from perfkit.measuring.importers.json_stream import JsonStream
@@ -103,7 +102,7 @@ class _Reader:
         except (KeyError, TypeError, ValueError, OverflowError):
             self._tally.dropped[_NO_TIME] += 1
             return
-        if not np.isfinite(at_us) or not np.isfinite(length_us) or length_us < 0:
+        if not math.isfinite(at_us) or not 0 <= length_us < math.inf:
             self._tally.dropped[_NO_TIME] += 1
         elif kind == "X":
             self._keep(event, str(event.get("name", "")), at_us, length_us, 1)

@@ -14,6 +14,7 @@ import orjson
 
 from perfkit.measuring.importers.cells import duration_s, number
 from perfkit.measuring.importers.delimited import Table, first_line
+from perfkit.measuring.importers.document import count, figure, load_object, part
 from perfkit.measuring.importers.imported import Imported, Level, Tally, Timing
 from perfkit.measuring.importers.instants import epoch_ns
 from perfkit.measuring.importers.requests import RequestLog
@@ -29,6 +30,7 @@ _CSV_ROW = re.compile(r"1\d{18},\d{1,3},\d+,\d+,\d+,")
 _COLUMNS = ["timestamp", "code", "latency", "bytes_out", "bytes_in", "error"]
 _MORE_COLUMNS = ["body", "attack", "seq", "method", "url", "headers"]
 _REPORT = re.compile(r"^Requests\s+\[total, rate", re.MULTILINE)
+_NS = 1e9
 _NOT_JSON = "not a JSON object with timestamp, code and latency"
 _NO_NUMBER = "no number in timestamp, code or latency"
 _REQUESTS = Timing(unit="ns", clock="epoch, at the send", scope="request", basis="sent")
@@ -87,19 +89,20 @@ def read_csv(source: Source) -> Imported:
 def read_json(source: Source) -> Imported:
     """One report."""
     tally = Tally()
-    report = orjson.loads(source.whole())
-    latencies = report["latencies"]
+    report = load_object(source, "a vegeta report")
+    latencies = part(report, "latencies")
+    lasted = [value for name in ("duration", "wait") if (value := figure(report, name, _NS)) is not None]
     level = Level(
         name="run",
         loop="open",
-        requests=report.get("requests"),
-        errors=_failed(report.get("requests"), report.get("success")),
-        duration_s=_ns(report.get("duration", 0) + report.get("wait", 0)),
-        offered_rps=report.get("rate"),
-        throughput_rps=report.get("throughput"),
-        mean_s=_ns(latencies.get("mean")),
-        min_s=_ns(latencies.get("min")),
-        max_s=_ns(latencies.get("max")),
+        requests=count(report, "requests"),
+        errors=_failed(count(report, "requests"), figure(report, "success")),
+        duration_s=sum(lasted) or None,
+        offered_rps=figure(report, "rate"),
+        throughput_rps=figure(report, "throughput"),
+        mean_s=figure(latencies, "mean", _NS),
+        min_s=figure(latencies, "min", _NS),
+        max_s=figure(latencies, "max", _NS),
         percentiles_s=_percentiles(latencies),
     )
     tally.kept = 1
@@ -150,14 +153,14 @@ def _text_level(name: str, text: str) -> Level | None:
     requests, times, lasted = (_fields(text, word) for word in ("Requests", "Latencies", "Duration"))
     if "mean" not in times or "total" not in requests:
         return None
-    count = number(requests["total"])
+    total = number(requests["total"])
     success = number(_fields(text, "Success").get("ratio", ""))
     latencies = {key: duration_s(value) for key, value in times.items()}
     return Level(
         name=name,
         loop="open",
-        requests=None if count is None else int(count),
-        errors=_failed(count, None if success is None else success / 100),
+        requests=None if total is None else int(total),
+        errors=_failed(total, None if success is None else success / 100),
         duration_s=duration_s(lasted.get("total", "")),
         offered_rps=number(requests.get("rate", "")),
         throughput_rps=number(requests.get("throughput", "")),
@@ -180,17 +183,13 @@ def _fields(text: str, word: str) -> dict[str, str]:
 
 
 def _percentiles(latencies: Mapping[str, Any]) -> dict[float, float]:
-    found = {int(name[:2]) / 100: value for name, value in latencies.items() if re.fullmatch(r"\d\dth", name)}
-    return {p: value / 1e9 for p, value in found.items()}
+    found = {int(name[:2]) / 100: figure(latencies, name, _NS) for name in latencies if re.fullmatch(r"\d\dth", name)}
+    return {p: value for p, value in found.items() if value is not None}
 
 
 def _is_error(code: int, error: object) -> bool:
     return bool(error) or not 200 <= code < 400
 
 
-def _failed(count: float | None, success: float | None) -> int | None:
-    return None if count is None or success is None else round(count * (1 - success))
-
-
-def _ns(value: float | None) -> float | None:
-    return None if value is None else value / 1e9
+def _failed(total: float | None, success: float | None) -> int | None:
+    return None if total is None or success is None else round(total * max(0.0, 1 - success))

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfkit.measuring.importers.formats import read_file
@@ -122,6 +122,7 @@ def imported_from(content):
 
 
 @pytest.mark.parametrize("write", [jmeter, vegeta_lines, vegeta_csv])
+@settings(max_examples=30)
 @given(requests=REQUESTS)
 def test_every_request_comes_back(write, requests):
     imported = imported_from(write(requests))
@@ -132,6 +133,7 @@ def test_every_request_comes_back(write, requests):
     assert (imported.timing.scope, imported.timing.basis) == ("request", "sent")
 
 
+@settings(max_examples=30)
 @given(requests=REQUESTS)
 def test_a_k6_point_is_stamped_at_the_end_of_its_request(requests):
     imported = imported_from(k6_lines(requests))

@@ -1,0 +1,190 @@
+"""Is every format known by its content, and does no damage to a file end in anything but a clear answer?"""
+
+import json
+import random
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfkit.errors import ConfigError
+from perfkit.measuring.importers.audit import audit, audit_document
+from perfkit.measuring.importers.formats import FORMATS, Refused, read_file, read_files
+from perfkit.measuring.importers.imported import Imported
+
+SAMPLES = Path(__file__).parent / "samples"
+KNOWN = {
+    "article_table.csv": ("results table", 5),
+    "collapsed.txt": ("collapsed stacks", 3),
+    "ghz.json": ("ghz JSON", 3),
+    "hey.csv": ("hey CSV", 20),
+    "hey.txt": ("hey report", 1),
+    "jmeter.csv": ("JMeter CSV", 20),
+    "jmeter_headerless.csv": ("JMeter CSV", 20),
+    "k6.csv": ("k6 CSV", 12),
+    "k6.ndjson": ("k6 NDJSON", 20),
+    "k6_summary.json": ("k6 summary JSON", 1),
+    "locust_history.csv": ("Locust history CSV", 6),
+    "locust_stats.csv": ("Locust stats CSV", 2),
+    "metrics.prom": ("Prometheus metrics", 6),
+    "model_analyzer.csv": ("Model Analyzer CSV", 2),
+    "perf_analyzer.csv": ("perf_analyzer CSV", 3),
+    "perf_analyzer.txt": ("perf_analyzer text", 1),
+    "perf_analyzer_export.json": ("perf_analyzer export JSON", 4),
+    "perf_script.txt": ("perf script", 2),
+    "pyspy_dump.json": ("py-spy dump", 1),
+    "pyspy_dump.txt": ("py-spy dump", 4),
+    "speedscope.json": ("speedscope JSON", 6),
+    "trace.json": ("Chrome trace", 6),
+    "vegeta.csv": ("vegeta CSV", 20),
+    "vegeta.ndjson": ("vegeta JSON lines", 20),
+    "vegeta.txt": ("vegeta text report", 1),
+    "vegeta_report.json": ("vegeta JSON report", 1),
+    "wrk.txt": ("wrk report", 1),
+    "wrk2.txt": ("wrk2 report", 1),
+}
+ODD = [b"", b"inf", b"NaN", b"-1", b"1e308", b"9" * 400, b'"', b"\0", b"\xff\xfe", b"{", b"}", b"[", b"]", b",", b";"]
+ODD += [b"|", b"null", b"\n", b"\r", b"\t", "秒".encode(), b"\xd0", b"{}", b"[]", b'"x"', b"18446744073709551616"]
+HANG_S = 2.0
+
+
+def test_every_sample_is_known_by_its_content(tmp_path):
+    found = {}
+    for sample in SAMPLES.iterdir():
+        path = tmp_path / "no_hint"
+        path.write_bytes(sample.read_bytes())
+        imported = read_file(path)
+        found[sample.name] = (imported.format, imported.rows.kept)
+    assert found == KNOWN
+
+
+def test_every_format_has_a_sample():
+    assert {kind.name for kind in FORMATS} - {name for name, _ in KNOWN.values()} == set()
+
+
+def test_what_each_file_says_of_its_times_is_told():
+    for sample in SAMPLES.iterdir():
+        timing = read_file(sample).timing
+        assert timing.unit
+        assert timing.clock
+        assert timing.scope in ("request", "window", "cumulative", "none")
+        assert timing.basis in ("scheduled", "sent", "unknown", "none")
+
+
+def test_a_folder_of_mixed_files_gives_what_can_be_read_and_the_reasons_of_the_rest(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "a.csv").write_bytes((SAMPLES / "jmeter.csv").read_bytes())
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)))
+    (tmp_path / "notes.txt").write_text("Results were good: 300 ms on average.\n")
+    (tmp_path / "heading.csv").write_text((SAMPLES / "jmeter.csv").read_text().splitlines()[0] + "\n")
+    results = list(read_files([tmp_path]))
+    read = [result for result in results if isinstance(result, Imported)]
+    refused = {Path(result.path).name: result.reason for result in results if isinstance(result, Refused)}
+    assert [Path(one.path).name for one in read] == ["a.csv"]
+    assert "the file is empty; expected the output of a load generator" in refused["empty.csv"]
+    assert "a binary file; expected text" in refused["image.png"]
+    assert "not understood; it begins “Results were good: 300 ms on average.”" in refused["notes.txt"]
+    assert "JMeter CSV without a single usable row (nothing below the heading)" in refused["heading.csv"]
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_a_heading_alone_or_half_a_file_is_read_or_refused_in_words(name, tmp_path):
+    content = (SAMPLES / name).read_bytes()
+    path = tmp_path / "part"
+    for end in {content.find(b"\n") + 1, len(content) // 3, len(content) // 2, len(content) - 1} - {0}:
+        path.write_bytes(content[:end])
+        outcome(path)
+
+
+def outcome(path):
+    """Reads and audits; anything but an answer or a ConfigError is a failure of the test."""
+    try:
+        imported = read_file(path)
+    except ConfigError:
+        return
+    json.dumps(audit_document(imported, audit(imported)))
+    json.dumps(imported.to_json())
+
+
+def mutated(content, rng):
+    """A few cuts, swaps and odd values."""
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(content) + 1)
+        end = min(len(content), at + rng.randint(0, 40))
+        numbers = [match.span() for match in re.finditer(rb"\d+", content)]
+        choice = rng.randrange(5)
+        if choice == 0 and numbers:
+            at, end = rng.choice(numbers)
+        if choice == 1:
+            content = content[:at] or b"x"
+        elif choice == 2:
+            lines = content.split(b"\n")
+            rng.shuffle(lines)
+            content = b"\n".join(lines)
+        elif choice == 3:
+            content = content[:at] + content[end:] + content[at:end]
+        else:
+            content = content[:at] + rng.choice(ODD) + content[end:]
+    return content
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_no_damage_ends_in_a_crash_or_a_hang(count, tmp_path):
+    rng = random.Random(17)
+    contents = [sample.read_bytes() for sample in sorted(SAMPLES.iterdir())]
+    path = tmp_path / "damaged"
+    slow = []
+    for number in range(count):
+        content = mutated(rng.choice(contents), rng)
+        path.write_bytes(content or b"x")
+        started = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        outcome(path)
+        if resource.getrusage(resource.RUSAGE_SELF).ru_utime - started > HANG_S:
+            slow.append((number, content[:80]))
+    assert slow == []
+
+
+def written(path, size, head, block):
+    with path.open("wb") as file:
+        file.write(head)
+        while file.tell() < size:
+            file.write(block)
+
+
+GIB = 1 << 30
+ROW = b"%d,%d,predict,200,OK,Group 1-%d,text,true,,3300,244,8,8,http://svc.invalid/predict?some=rather&long=query,20,0,0\n"
+EVENT = (
+    b'{"ph": "X", "cat": "cpu_op", "name": "op%d", "pid": 1, "tid": %d, "ts": %d, "dur": 12, "args": {"dims": [%s]}},\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "limit"),
+    [(24 << 20, 400 << 20), pytest.param(2 * GIB, GIB, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
+)
+@pytest.mark.parametrize("kind", ["JMeter CSV", "Chrome trace"])
+def test_memory_stays_bounded_however_large_the_file(kind, size, limit, tmp_path):
+    path = tmp_path / "large"
+    if kind == "JMeter CSV":
+        head = (SAMPLES / "jmeter.csv").read_bytes().partition(b"\n")[0] + b"\n"
+        block = b"".join(ROW % (1_800_000_000_000 + 3 * n, 20 + n % 37, n % 8) for n in range(10_000))
+    else:
+        head = b'{"traceEvents": [\n'
+        block = b"".join(EVENT % (n % 50, n % 4, 20 * n, b"1, " * 60 + b"1") for n in range(10_000))
+    written(path, size, head, block)
+    story = (
+        "import resource, sys; from pathlib import Path\n"
+        "from perfkit.measuring.importers.formats import read_file\n"
+        "imported = read_file(Path(sys.argv[1]))\n"
+        "print(imported.format, imported.rows.kept, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sep='|')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", story, path], capture_output=True, text=True, check=True)
+    path.unlink()
+    name, kept, peak_kib = done.stdout.strip().split("|")
+    assert name == kind
+    assert int(kept) >= size // (len(block) // 10_000) - 20_000
+    assert int(peak_kib) * 1024 < limit
