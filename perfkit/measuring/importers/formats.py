@@ -85,7 +85,7 @@ def read_file(path: Path) -> Imported:
         known = ", ".join(sorted({kind.name for kind in FORMATS}))
         raise ConfigError(f"{path}: not understood; it begins “{seen}”. Known formats: {known}")
     imported = kind.read(source)
-    says_something = imported.levels or imported.profiles or imported.metrics
+    says_something = imported.levels or imported.profiles or imported.metrics or imported.series
     if imported.rows.read == 0 or (imported.rows.kept == 0 and not says_something):
         reasons = ", ".join(f"{count} × {reason}" for reason, count in imported.rows.dropped.items())
         raise ConfigError(f"{path}: {kind.name} without a single usable row ({reasons or 'nothing below the heading'})")

@@ -143,7 +143,8 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        document = dataclasses.asdict(self)
+        document = dataclasses.asdict(dataclasses.replace(self, series=()))
+        document["series"] = [row._asdict() for row in self.series]
         for level in document["levels"]:
             level["percentiles_s"] = {percent_name(p): value for p, value in level["percentiles_s"].items()}
             level["quantiles"] = {percent_name(p): value for p, value in level["quantiles"].items()}

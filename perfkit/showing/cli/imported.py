@@ -39,6 +39,8 @@ def print_imported(imported: Imported) -> None:
         out.print(_profile_table(profile))
     if imported.metrics:
         out.print(_metrics_table(imported))
+    if imported.series:
+        out.print(_series_table(imported))
 
 
 def facts(imported: Imported) -> Iterator[str]:
@@ -47,7 +49,8 @@ def facts(imported: Imported) -> Iterator[str]:
     yield f"{imported.format}: {rows.read:,} rows read, {rows.kept:,} kept"
     for reason, count in rows.dropped.items():
         yield f"  {count:,} dropped: {reason}"
-    latency = ", ".join(part for part in (_SCOPES[timing.scope], _BASES[timing.basis]) if part)
+    scope = "values over time" if imported.series and not imported.levels else _SCOPES[timing.scope]
+    latency = ", ".join(part for part in (scope, _BASES[timing.basis]) if part)
     yield f"unit {timing.unit} · clock: {timing.clock} · {latency}"
     yield from (f"note: {note}" for note in imported.notes)
 
@@ -89,6 +92,18 @@ def _metrics_table(imported: Imported) -> Table:
         table.add_row(*map(Text, (format_number(metric.value), metric.kind, f"{metric.name} {labels}".strip())))
     if len(imported.metrics) > _METRICS:
         table.caption = f"the first {_METRICS} of {len(imported.metrics):,}; --json has them all"
+    return table
+
+
+def _series_table(imported: Imported) -> Table:
+    """Each series of each source by its extremes; all values are in --json."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for row in imported.series:
+        found.setdefault((row.source, row.name, row.unit), []).append(row.value)
+    table = _table(("source", "series", "unit", "values", "min", "mean", "max"), words=("source", "series", "unit"))
+    for (source, name, unit), values in found.items():
+        figures = map(format_number, (min(values), sum(values) / len(values), max(values)))
+        table.add_row(*map(Text, (source, name, unit, f"{len(values):,}", *figures)))
     return table
 
 

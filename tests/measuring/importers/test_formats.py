@@ -31,6 +31,8 @@ KNOWN = {
     "locust_stats.csv": ("Locust stats CSV", 2),
     "metrics.prom": ("Prometheus metrics", 6),
     "model_analyzer.csv": ("Model Analyzer CSV", 2),
+    "nvidia_dmon.txt": ("nvidia-smi dmon", 2),
+    "nvidia_smi.csv": ("nvidia-smi CSV", 4),
     "perf_analyzer.csv": ("perf_analyzer CSV", 3),
     "perf_analyzer.txt": ("perf_analyzer text", 1),
     "perf_analyzer_export.json": ("perf_analyzer export JSON", 4),
