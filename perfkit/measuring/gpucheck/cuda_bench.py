@@ -30,7 +30,7 @@ from perfkit.serving.execution.eager import InferenceMode
 from perfkit.serving.execution.graph import CudaGraphs
 from perfkit.serving.execution.level import Level
 from perfkit.serving.execution.network import Network
-from perfkit.settings import CudaSettings
+from perfkit.settings.cuda import CudaSettings
 from sample_models.mlp import Mlp
 
 CONNECTIONS = 32  # hardware queues: the scan goes beyond 8 workers

@@ -10,7 +10,8 @@ from perfkit.execution_settings import ExecutionSettings
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.server.executed import at_level, get_ready
-from perfkit.settings import BatchSettings, ServerSettings
+from perfkit.settings.queueing import BatchSettings
+from perfkit.settings.server import ServerSettings
 from sample_models.minilm import MiniLM
 from sample_models.mlp import Mlp
 from sample_models.resnet import ResNet
