@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-
 from perfkit.execution_settings import ExecutionSettings
+
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.server.executed import at_level, get_ready
