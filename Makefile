@@ -8,11 +8,12 @@ READY := .venv/.ready
 demo: $(READY)
 	$(BIN)/perfkit demo
 
+# Two tests at a time, since most of them wait more than they compute. What measures (soak, bench) runs alone.
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 # As root, which is usual in a container, Jupyter starts only when told that it may.
 lab: $(READY)
