@@ -28,8 +28,8 @@ from promise_models import Tensors
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.oip.request import read_infer
 from perfkit.serving.server.plain import read_document, read_id, read_inputs
-from perfkit.serving.server.v2_request import read_infer
 from perfkit.settings.server import ServerSettings
 
 TARGET = "0 crashes, 0 undeclared 5xx, 0 hangs over twice the time-out"

@@ -11,7 +11,7 @@ from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.simulated.device import SimulatedDevice
 from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.model import InputRefused
-from perfkit.serving.server.v2_tensors import as_array
+from perfkit.serving.server.oip.tensors import as_array
 from sample_models.minilm import MiniLM
 from sample_models.mlp import Mlp
 from sample_models.noop import Noop

@@ -9,9 +9,9 @@ from importlib.metadata import version
 from typing import Any
 
 from perfkit.serving.server import metrics
+from perfkit.serving.server.oip.metadata import VERSION
 from perfkit.serving.server.openapi_schemas import Schema, ref, schemas
 from perfkit.serving.server.signature import Signature
-from perfkit.serving.server.v2_metadata import VERSION
 
 JSON = "application/json"
 OCTETS = "application/octet-stream"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from perfkit.records import EndState
+from perfkit.serving.server.oip.metadata import EXTENSIONS, VERSION
 from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec
-from perfkit.serving.server.v2_metadata import EXTENSIONS, VERSION
 
 Schema = dict[str, Any]
 

@@ -15,11 +15,11 @@ from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.ledger_export import ARROW, export
+from perfkit.serving.server.oip.routes import v2_cold_routes, v2_routes
 from perfkit.serving.server.plain import PlainCall, read_document
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.router import Routes
 from perfkit.serving.server.service import STARTING, Service
-from perfkit.serving.server.v2_routes import v2_cold_routes, v2_routes
 from perfkit.settings.server import ServerSettings
 
 _MOST_DIGITS = 18  # of a number that fits 64 bits

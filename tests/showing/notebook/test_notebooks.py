@@ -11,7 +11,8 @@ import pytest
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
 SMALL = {
     "01_first_run.ipynb": "seconds = 0.3\nworker_counts = [1, 2]\nbatch_sizes = [1, 8]",
-    "02_threads_queues_lanes.ipynb": "seconds = 0.3\nrounds = 1\nusers = [4]\ncrowds = [50]\ncounts = [1, 2]\nintervals_s = [0.005, 0.0005]",
+    "02_threads_queues_lanes.ipynb": "seconds = 0.3\nrounds = 1\nusers = [4]\ncrowds = [50]\ncounts = [1, 2]\n"
+    "intervals_s = [0.005, 0.0005]",
 }
 RESULTS = {"01_first_run.ipynb": 5, "02_threads_queues_lanes.ipynb": 13}  # runs and scans in the archive afterwards
 

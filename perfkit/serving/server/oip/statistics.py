@@ -18,8 +18,8 @@ from perfkit.clock import Clock, calendar_now
 from perfkit.records import EndState
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.ledger import Ledger
+from perfkit.serving.server.oip.metadata import VERSION
 from perfkit.serving.server.timing import SOURCES
-from perfkit.serving.server.v2_metadata import VERSION
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service

@@ -14,12 +14,9 @@ from perfkit.serving.server.call import MAX_ID_CHARACTERS, MalformedRequest, che
 from perfkit.serving.server.connection import Request
 from perfkit.serving.server.json_signature import signature_of
 from perfkit.serving.server.model import InputRefused
-from perfkit.serving.server.replies import JSON
-from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec
-from perfkit.serving.server.stages import describe
-from perfkit.serving.server.v2_call import OCTETS, Asked, V2Call
-from perfkit.serving.server.v2_metadata import most_inputs
-from perfkit.serving.server.v2_tensors import (
+from perfkit.serving.server.oip.call import OCTETS, Asked, V2Call
+from perfkit.serving.server.oip.metadata import most_inputs
+from perfkit.serving.server.oip.tensors import (
     Array,
     as_array,
     bad_tensor,
@@ -28,6 +25,9 @@ from perfkit.serving.server.v2_tensors import (
     item_bytes,
     to_binary,
 )
+from perfkit.serving.server.replies import JSON
+from perfkit.serving.server.signature import ANY, DATATYPES, Signature, TensorSpec
+from perfkit.serving.server.stages import describe
 
 if TYPE_CHECKING:
     from perfkit.serving.server.service import Service

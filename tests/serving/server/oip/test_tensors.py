@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from perfkit.serving.server import v2_tensors as tensors
 from perfkit.serving.server.call import MalformedRequest
+from perfkit.serving.server.oip import tensors
 from perfkit.serving.server.signature import DATATYPES
 
 NUMPY = {

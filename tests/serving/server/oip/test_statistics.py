@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from perfkit.clock import ManualClock
 from perfkit.records import STAGES, EndState
 from perfkit.serving.instrument import columns as c
+from perfkit.serving.server.oip.statistics import GROUPS, Statistics
 from perfkit.serving.server.pipeline import Books
-from perfkit.serving.server.v2_statistics import GROUPS, Statistics
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings
 

@@ -16,20 +16,20 @@ import orjson
 from perfkit.serving.server.answers import Reply, decline, fail, later, reply
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
-from perfkit.serving.server.plain import read_document
-from perfkit.serving.server.predict import Prediction
-from perfkit.serving.server.router import Handler, Routes
-from perfkit.serving.server.service import STARTING, Service
-from perfkit.serving.server.v2_metadata import (
+from perfkit.serving.server.oip.metadata import (
     VERSION,
     model_config,
     model_metadata,
     repository_index,
     server_metadata,
 )
+from perfkit.serving.server.plain import read_document
+from perfkit.serving.server.predict import Prediction
+from perfkit.serving.server.router import Handler, Routes
+from perfkit.serving.server.service import STARTING, Service
 
 if TYPE_CHECKING:
-    from perfkit.serving.server.v2_statistics import Statistics
+    from perfkit.serving.server.oip.statistics import Statistics
 
 _MODEL = b"/v2/models/{name}"
 _VERSION = b"/v2/models/{name}/versions/{version}"
@@ -43,7 +43,7 @@ class V2:
 
     @functools.cached_property
     def _statistics(self) -> Statistics:
-        from perfkit.serving.server.v2_statistics import Statistics
+        from perfkit.serving.server.oip.statistics import Statistics
 
         books = self._service.books
         return Statistics(books.requests, books.batches, self._service.clock)
@@ -84,7 +84,7 @@ class V2:
         return answer_or_404
 
     def _infer(self, request: Request) -> None:
-        from perfkit.serving.server.v2_request import read_infer
+        from perfkit.serving.server.oip.request import read_infer
 
         Prediction(self._service, request).begin(read_infer)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from perfkit.serving.server.call import MalformedRequest
 from perfkit.serving.server.connection import Request
+from perfkit.serving.server.oip.request import read_infer
 from perfkit.serving.server.signature import ANY, Signature, TensorSpec
-from perfkit.serving.server.v2_request import read_infer
 from perfkit.settings.queueing import QueueSettings
 from perfkit.settings.server import ServerSettings
 

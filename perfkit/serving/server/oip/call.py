@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from perfkit.serving.server.oip.metadata import VERSION
+from perfkit.serving.server.oip.tensors import as_array, to_binary, to_json
 from perfkit.serving.server.replies import JSON
 from perfkit.serving.server.signature import Signature, TensorSpec
-from perfkit.serving.server.v2_metadata import VERSION
-from perfkit.serving.server.v2_tensors import as_array, to_binary, to_json
 
 OCTETS = b"application/octet-stream"
 
