@@ -129,8 +129,11 @@ def plan_cells(slots: int, checks: bool) -> dict[tuple[int, int], bool]:
     return cells
 
 
-def calibrate(order: Order, folder: Path, watch: ScanWatch | None = None) -> Calibration:
-    """Measure, fit, predict; the scan is archived in `folder`. Raises TargetFailed when too little was measured."""
+def calibrate(order: Order, folder: Path, watch: ScanWatch | None = None, resume: bool = False) -> Calibration:
+    """Measure, fit, predict; the scan is archived in `folder`, where `resume` goes on with an unfinished one.
+
+    Raises TargetFailed when too little was measured.
+    """
     settings = order.settings
     environment = fingerprint()
     device = open_device(settings)
@@ -141,7 +144,7 @@ def calibrate(order: Order, folder: Path, watch: ScanWatch | None = None) -> Cal
         device.close()
     cells = plan_cells(slots, order.checks)
     with Launched() as host:
-        scan = run_scan(_plan(order, list(cells)), host, folder, watch)
+        scan = run_scan(scan_plan(order, list(cells)), host, folder, watch, resume)
     observed = []
     for index, ((workers, size), is_fitted) in enumerate(cells.items()):
         if is_fitted:
@@ -162,7 +165,8 @@ def calibrate(order: Order, folder: Path, watch: ScanWatch | None = None) -> Cal
     )
 
 
-def _plan(order: Order, cells: Sequence[tuple[int, int]]) -> ScanPlan:
+def scan_plan(order: Order, cells: Sequence[tuple[int, int]]) -> ScanPlan:
+    """The scan that measures these cells."""
     load = ClosedLoop(concurrency=USERS, payloads=order.payloads)
     points = tuple(
         Point(

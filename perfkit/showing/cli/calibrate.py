@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds", type=int, default=5, help="interleaved rounds that a cell is spread over (default 5)"
     )
+    parser.add_argument("--resume", action="store_true", help="go on with the unfinished calibration in --out")
     flags.add_output(parser, "folder for the preset and its measurements (default: a new one in perfkit-runs)")
 
 
@@ -48,12 +49,14 @@ def run(options: argparse.Namespace) -> int:
         checks=options.check,
         payloads=options.payloads,
     )
+    if options.resume and options.out is None:
+        raise ConfigError("--resume needs --out DIR, the folder of the calibration to go on with")
     folder = options.out or _new_folder()
     preset = folder / f"{preset_name(order.settings.model)}.toml"
     if preset.exists():
         raise ConfigError(f"{preset} exists already; name another folder with --out")
     with console.scan_progress(options.json) as watch:
-        calibration = calibrate(order, folder / "scan", watch)
+        calibration = calibrate(order, folder / "scan", watch, options.resume)
     write_preset(calibration, preset)
     if options.json:
         console.print_json(_document(calibration, preset))
