@@ -21,7 +21,7 @@ from perfkit.measuring.gpucheck import networks
 from perfkit.measuring.gpucheck.bench import BLOCKING, GRAPH, Batch, Bench, Board, Monitors, Work
 from perfkit.measuring.gpucheck.driver_meters import Meters
 from perfkit.measuring.gpucheck.sanitizer import reports_of
-from perfkit.measuring.gpucheck.worker import lane, worker
+from perfkit.measuring.gpucheck.worker import lane, together, worker
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.devices.cuda.presence import CONNECTIONS_VARIABLE
@@ -60,10 +60,10 @@ class CudaBench:
         self._host_mlp.load(CpuDevice(), seed=0)
         self._encoder = networks.encoder(size)
         self._placed = networks.placed(self._encoder, torch.float16, self.device.place)
-        self._lock = threading.Lock()  # guards _ways
+        self._lock = threading.Lock()  # guards _ways and _product_s
         self._ways: dict[tuple[str, tuple[int, ...]], Level] = {}
+        self._product_s: float | None = None  # timed when first asked for: the first request comes to a cold device
         self.device.prepare(1)
-        self._product_s = self._time_product()
         self._opened_s = (REAL_CLOCK.now_ns() - started_ns) / NS_PER_S
 
     def environment(self) -> dict[str, Any]:
@@ -135,8 +135,11 @@ class CudaBench:
 
     def multiply(self, seconds: float) -> Work:
         """Products of the worker's own matrices, as many as fill the time."""
-        products = max(1, min(_MOST_PRODUCTS, round(seconds / self._product_s)))
-        return self._products(products)
+        with self._lock:
+            if self._product_s is None:
+                self._product_s = together(1, lambda *_: self._time_product(), name="calibration")[0]
+            product_s = self._product_s
+        return self._products(max(1, min(_MOST_PRODUCTS, round(seconds / product_s))))
 
     def copy(self, nbytes: int, is_pinned: bool) -> Callable[[Stream, Span], None]:
         """Into memory of the device that is taken once, on the stream of the first copy."""
