@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import pandas
 
 _PREFIX, _SIMULATED = "gpu:", "gpu:simulated"
-_PANEL_HEIGHT, _REST_HEIGHT = 150, 170
+_PANEL_HEIGHT, _REST_HEIGHT = 150, 140
+_LEGEND_ROW, _LEGEND_COLUMNS = 22, 3
 _DASHES = ("solid", "dot", "dash", "longdash")  # one a GPU, where there are several
 
 
@@ -103,7 +104,11 @@ def plot_gpu(table: pandas.DataFrame, *, title: str = "GPU", simulated: bool = F
     for place, panel in enumerate(panels, 1):
         figure.update_yaxes(title_text=panel, rangemode="tozero", row=place, col=1)
     figure.update_xaxes(title_text="time since the first look (s)", row=rows, col=1)
-    return dressed(figure, title, simulated, _REST_HEIGHT + rows * _PANEL_HEIGHT)
+    bottom = _REST_HEIGHT // 2 + _LEGEND_ROW * -(
+        -len(figure.data) // _LEGEND_COLUMNS
+    )  # the axis title, then the legend
+    dressed(figure, title, simulated, _REST_HEIGHT // 2 + bottom + rows * _PANEL_HEIGHT)
+    return figure.update_layout(margin={"b": bottom})
 
 
 def _add(figure: go.Figure, curve: _Curve, values: pandas.DataFrame, where: dict[str, Any]) -> None:

@@ -99,7 +99,7 @@ class GpuWatch:
                 state.lesser.append(failure.reason)
                 return
         state.failures += 1
-        state.reason = state.reason or "; ".join([*state.lesser, failure.reason])
+        state.reason = state.reason or "; ".join(dict.fromkeys([*state.lesser, failure.reason]))
 
     def close(self) -> None:
         """Give the driver's memory back."""
