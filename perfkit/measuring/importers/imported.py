@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from perfkit.measuring.analysis.grading import Label
 from perfkit.measuring.analysis.latency import Quantile
 from perfkit.measuring.collectors.collector import SeriesRow
 
@@ -84,6 +85,8 @@ class Level:
     error_mean_s: float | None = None
     percentiles_s: Mapping[float, float] = dataclasses.field(default_factory=dict)  # 0.99 -> seconds, as the file says
     is_interpolated: bool = False  # percentiles read off the buckets of a histogram
+    grade: Label | None = None  # only of single requests; a summary cannot be graded
+    reasons: tuple[str, ...] = ()
     quantiles: Mapping[float, Quantile] = dataclasses.field(
         default_factory=dict
     )  # with intervals, from single requests

@@ -43,7 +43,7 @@ _USED = (
 _EPOCH_MS = re.compile(r"1\d{12}")
 TRANSACTION = "row of a transaction controller (its samplers are counted)"
 _NO_NUMBER = "no number in timeStamp or elapsed"
-_OF_TRANSACTION = "Number of samples in transaction"
+OF_TRANSACTION = "Number of samples in transaction"
 _DIGITS = 9  # of milliseconds: eleven days
 _STAMP_DIGITS = 13  # of milliseconds since the epoch
 _FORMS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S,%f")
@@ -114,7 +114,7 @@ class _Reader:
         if start_ns is None or not elapsed.isdecimal() or len(elapsed) > _DIGITS:
             self._tally.dropped[_NO_NUMBER] += 1
             return
-        is_transaction = message.startswith(_OF_TRANSACTION) or (url == "null" and self._has_type and not kind)
+        is_transaction = message.startswith(OF_TRANSACTION) or (url == "null" and self._has_type and not kind)
         is_error = success.strip().lower() == "false" if success else not code.startswith(("2", "3"))
         log = self.transactions if is_transaction else self.log
         log.add(start_ns, int(elapsed) * 1_000_000, is_error, label.strip())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.latency import quantile
+from perfkit.measuring.importers.certificate import certify
 from perfkit.measuring.importers.imported import Level
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -160,10 +161,13 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
     errors = sum(total.errors for total in totals)
     counts = {"requests": answered + unanswered, "errors": errors + unanswered}
     if not answered:
-        return Level(**{"name": name, **counts, **known})
+        void = certify(np.empty(0), {})
+        return Level(**{"name": name, **counts, "grade": void.label, "reasons": void.reasons, **known})
     seconds = (max(total.last_ns for total in totals) - min(total.first_ns for total in totals)) / NS_PER_S
     latency_s = rows["latency_ns"] / NS_PER_S
     good = answered - errors
+    quantiles = {p: quantile(latency_s, [len(latency_s)], p, seconds) for p in QUANTILES}
+    certified = certify(latency_s, quantiles)
     error_ns = sum(total.error_sum_ns for total in totals)
     sum_ns = sum(total.sum_ns for total in totals)
     figures = {
@@ -175,6 +179,8 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
         "good_mean_s": (sum_ns - error_ns) / good / NS_PER_S if good else None,
         "error_mean_s": error_ns / errors / NS_PER_S if errors else None,
         "percentiles_s": dict(zip(QUANTILES, map(float, np.quantile(latency_s, QUANTILES)), strict=True)),
-        "quantiles": {p: quantile(latency_s, [len(latency_s)], p, seconds) for p in QUANTILES},
+        "quantiles": quantiles,
+        "grade": certified.label,
+        "reasons": certified.reasons,
     }
     return Level(**{"name": name, **counts, **figures, **known})

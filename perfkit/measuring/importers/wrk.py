@@ -29,7 +29,7 @@ CUT = "report without its end (no count of requests)"
 
 def matches(head: str) -> bool:
     """By the line that a report begins with, or the one that it ends with."""
-    return "Thread Stats" in head or (bool(_START.search(head)) and "connections" in head)
+    return "Thread Stats" in head or (bool(_START.search(head)) and bool(_CONNECTIONS.search(head)))
 
 
 def read(source: Source) -> Imported:

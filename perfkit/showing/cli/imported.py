@@ -35,6 +35,9 @@ def print_imported(imported: Imported) -> None:
     out = console.results()
     if imported.levels:
         out.print(levels_table(imported))
+    for level in imported.levels:
+        if level.reasons:
+            console.say(f"{level.name}: {level.grade}: {level.reasons[0]}", style="dim")
     for profile in imported.profiles:
         out.print(_profile_table(profile))
     if imported.metrics:
@@ -53,12 +56,14 @@ def facts(imported: Imported) -> Iterator[str]:
     latency = ", ".join(part for part in (scope, _BASES[timing.basis]) if part)
     yield f"unit {timing.unit} · clock: {timing.clock} · {latency}"
     yield from (f"note: {note}" for note in imported.notes)
+    if imported.levels and all(level.grade is None for level in imported.levels):
+        yield "no certificate: without single requests neither intervals nor a grade can be given"
 
 
 def levels_table(imported: Imported) -> Table:
     """One row a level."""
-    headings = ("row", "result", "clients", "requests", "errors", "rate", "mean", "P50", "P95", "P99", "max")
-    table = _table(headings, words=("result",))
+    headings = ("row", "result", "clients", "requests", "errors", "rate", "mean", "P50", "P95", "P99", "max", "grade")
+    table = _table(headings, words=("result", "grade"))
     for level in imported.levels:
         table.add_row(*map(Text, _cells(level)))
     return table
@@ -69,7 +74,15 @@ def _cells(level: Level) -> tuple[str, ...]:
     row = ABSENT if level.row is None else str(level.row)
     clients = ABSENT if level.concurrency is None else f"{level.concurrency:g}"
     times = (level.mean_s, *(level.percentile(p) for p in (0.5, 0.95, 0.99)), level.max_s)
-    return (row, level.name, clients, *counts, format_rate(level.throughput_rps), *map(format_duration, times))
+    return (
+        row,
+        level.name,
+        clients,
+        *counts,
+        format_rate(level.throughput_rps),
+        *map(format_duration, times),
+        level.grade or ABSENT,
+    )
 
 
 def _profile_table(profile: Profile) -> Table:
