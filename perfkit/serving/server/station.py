@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from perfkit.records import EndState
-from perfkit.serving.devices.device import Device
+from perfkit.serving.devices.device import Device, OutOfDeviceMemory
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.instrument.cpulap import CpuLap
@@ -74,9 +74,25 @@ class Station:
         return self._lane.effective_threads()
 
     def warm_up(self) -> None:
-        """Call the model with its own example at the sizes that it will see; raises what the model raises."""
-        sizes = {min(size, self._bench.room.most_at_once) for size in self._bench.warm_up_sizes}
-        warm_up(self._bench.model, self._bench.collate, self._lane, sorted(sizes))
+        """Call the model with its own example at the sizes that it will see; raises what the model raises.
+
+        Of sizes that do not fit the device's memory the room is told, except where one request alone does not.
+        """
+        room = self._bench.room
+        for size in sorted({min(size, room.most_at_once) for size in self._bench.warm_up_sizes}):
+            if not self._fits(size):
+                self._lane.release_cache()
+                room.ran_out(size)
+                return
+
+    def _fits(self, size: int) -> bool:
+        try:
+            warm_up(self._bench.model, self._bench.collate, self._lane, (size,))
+        except OutOfDeviceMemory:
+            if size == 1:
+                raise
+            return False
+        return True
 
     def serve(self, taken: Taken) -> None:
         """Carry a batch through; each of its jobs has ended afterwards, or is in the postprocess pool.

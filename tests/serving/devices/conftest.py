@@ -99,6 +99,13 @@ def cuda_rig(read, clock=REAL_CLOCK) -> Rig:
     return Rig(device, call, tensor_blob, device.place, lambda blob: int(read(blob)[0]), error_ns)
 
 
+@pytest.fixture(autouse=True)
+def _leaves_the_thread_as_it_was():
+    """Inference mode that is left on would hold in all tests after."""
+    yield
+    assert not torch.is_inference_mode_enabled(), "a lane was left open on this thread"
+
+
 @pytest.fixture(scope="session")
 def fake_cuda():
     """The package that stands in for torch.cuda."""
@@ -113,7 +120,6 @@ def bare_gpu(fake_cuda):
     fake = fake_cuda.FakeCuda(LeapClock())
     with fake_cuda.install(fake):
         yield fake
-    assert not torch.is_inference_mode_enabled(), "a lane was left open on this thread"
 
 
 @pytest.fixture
@@ -150,4 +156,6 @@ def leap_clock():
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu if name == "cuda" else ()) for name in RIGS])
 def rig(request):
-    return RIGS[request.param](request)
+    rig = RIGS[request.param](request)
+    yield rig
+    rig.device.leave_worker()  # a call without a lane sets the calling thread up too

@@ -80,8 +80,10 @@ def test_a_stream_starts_its_next_work_after_an_event_of_another_stream(rig):
 
 def test_copies_overlap_computing_where_there_are_copies_at_all(rig):
     device = rig.device
-    compute, h2d = run(rig, device.stream()), new_span(device)
-    data = device.copy_in(rig.blob(7), 1 << 20, device.stream(), h2d, device.buffer(1 << 20, is_pinned=True))
+    blob, staging = rig.blob(7), device.buffer(1 << 20, is_pinned=True)  # both take their time
+    kernels, copies, h2d = device.stream(), device.stream(), new_span(device)
+    compute = run(rig, kernels)
+    data = device.copy_in(blob, 1 << 20, copies, h2d, staging)
     device.synchronize(compute.ended)
     device.synchronize(h2d.ended)
     assert rig.number(data) == 7

@@ -130,6 +130,7 @@ def test_a_call_for_which_the_host_lacks_memory_says_so_in_the_devices_own_words
     span = Span(device.event(), device.event())
     with pytest.raises(OutOfDeviceMemory, match="the host has not got the memory for this call: "):
         device.run(call, 1, device.stream(), span)
+    device.leave_worker()
 
 
 def test_what_else_a_call_raises_stays_as_it_is():
@@ -140,3 +141,4 @@ def test_what_else_a_call_raises_stays_as_it_is():
     span = Span(device.event(), device.event())
     with pytest.raises(RuntimeError, match=r"^shapes do not match$"):
         device.run(call, 1, device.stream(), span)
+    device.leave_worker()

@@ -20,7 +20,7 @@ from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
 from perfkit.serving.devices.cuda.failures import guarded
 from perfkit.serving.devices.cuda.hosttime import HostTime
 from perfkit.serving.devices.cuda.presence import CONNECTIONS_VARIABLE, require_gpu
-from perfkit.serving.devices.cuda.transfer import pack, tensors_in, to_pinned, unpack, with_tensors
+from perfkit.serving.devices.cuda.transfer import Pinned, tensors_in, to_pinned, with_tensors
 from perfkit.serving.devices.device import Buffer, DeviceMisuse, Memory, Span
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.devices.memory import MemoryAccount
@@ -38,16 +38,6 @@ class CudaEvent:
     def __init__(self, is_blocking: bool) -> None:
         self.raw = _cuda.Event(enable_timing=True, blocking=is_blocking)
         self.is_recorded = False
-
-
-class _Pinned:
-    """A staging buffer's bytes, and the end of the copy that reads them last."""
-
-    __slots__ = ("bytes", "read")
-
-    def __init__(self, nbytes: int) -> None:
-        self.bytes = torch.empty(nbytes, dtype=torch.uint8, pin_memory=True)
-        self.read: Any = None
 
 
 class _Worker(threading.local):
@@ -164,7 +154,7 @@ class CudaDevice:
 
     def buffer(self, nbytes: int, is_pinned: bool = False) -> Buffer:
         """Memory of the GPU, or pinned memory of the host; raises OutOfDeviceMemory."""
-        storage = guarded(self._loads, lambda: _Pinned(nbytes) if is_pinned else self._allocate(nbytes))
+        storage = guarded(self._loads, lambda: Pinned(nbytes) if is_pinned else self._allocate(nbytes))
         return self._account.take(Buffer(nbytes=nbytes, is_pinned=is_pinned, storage=storage))
 
     def free(self, buffer: Buffer) -> None:
@@ -182,8 +172,8 @@ class CudaDevice:
             copied = self._in_span(stream, span, lambda: with_tensors(data, lambda tensor: tensor.to(self._where)))
             self.synchronize(span.ended)
             return copied
-        pinned: _Pinned = staging.storage
-        copied = self._in_span(stream, span, lambda: self._staged(data, tensors, pinned))
+        pinned: Pinned = staging.storage
+        copied = self._in_span(stream, span, lambda: pinned.send(data, self._where))
         pinned.read = span.ended.raw
         return copied
 
@@ -246,14 +236,6 @@ class CudaDevice:
             return done
 
         return guarded(stream, between_events)
-
-    def _staged(self, data: Any, tensors: list[Any], pinned: _Pinned) -> Any:
-        """Start one copy of all tensors on the current stream."""
-        if pinned.read is not None:
-            pinned.read.synchronize()  # long done, unless the batch before failed half-way
-        layout = iter(pack(tensors, pinned.bytes))
-        packed = pinned.bytes[: sum(tensor.nbytes for tensor in tensors)].to(self._where, non_blocking=True)
-        return with_tensors(data, lambda _: unpack(packed, *next(layout)))
 
     def _place(self, tensor: Any) -> Any:
         with self.loading():

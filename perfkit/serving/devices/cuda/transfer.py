@@ -36,18 +36,37 @@ def with_tensors(data: Any, swap: Callable[[Tensor], Tensor]) -> Any:
     return data
 
 
-def pack(tensors: list[Tensor], pinned: Tensor) -> list[tuple[int, Tensor]]:
-    """Write the tensors into bytes of the host; where each begins, in the order given."""
-    offset, begins = 0, {}
-    for tensor in sorted(tensors, key=lambda tensor: -tensor.element_size()):
-        begins[id(tensor)] = offset
-        unpack(pinned, offset, tensor).copy_(tensor)
-        offset += tensor.nbytes
-    return [(begins[id(tensor)], tensor) for tensor in tensors]
+class Pinned:
+    """A staging buffer of one worker, and the event after the copy that reads it last."""
+
+    __slots__ = ("_bytes", "read")
+
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = torch.empty(nbytes, dtype=torch.uint8, pin_memory=True)
+        self.read: Any = None
+
+    def send(self, data: Any, where: torch.device) -> Any:
+        """Start one copy of all tensors in the data on the current stream; the data with the tensors to come."""
+        if self.read is not None:
+            self.read.synchronize()  # long done, unless the batch before failed half-way
+        tensors = tensors_in(data)
+        begins = self._pack(tensors)
+        nbytes = sum(tensor.nbytes for tensor in tensors)
+        packed = self._bytes[:nbytes].to(where, non_blocking=True)
+        return with_tensors(data, lambda tensor: _view(packed, begins[id(tensor)], tensor))
+
+    def _pack(self, tensors: list[Tensor]) -> dict[int, int]:
+        """Write the tensors down one after the other; where each begins, by its id."""
+        offset, begins = 0, {}
+        for tensor in sorted(tensors, key=lambda tensor: -tensor.element_size()):
+            begins[id(tensor)] = offset
+            _view(self._bytes, offset, tensor).copy_(tensor)
+            offset += tensor.nbytes
+        return begins
 
 
-def unpack(packed: Tensor, offset: int, like: Tensor) -> Tensor:
-    """A view of bytes that looks like a tensor."""
+def _view(packed: Tensor, offset: int, like: Tensor) -> Tensor:
+    """Bytes as a tensor of the type and the shape of another."""
     return packed[offset : offset + like.nbytes].view(like.dtype).view(like.shape)
 
 
