@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from perfkit.execution_settings import ExecutionSettings
 
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.server.executed import at_level, get_ready
+from perfkit.settings.execution import ExecutionSettings
 from perfkit.settings.queueing import BatchSettings
 from perfkit.settings.server import ServerSettings
 from sample_models.minilm import MiniLM
