@@ -78,6 +78,7 @@ class Contest:
             raise ConfigError("a measurement is going on; wait until it has ended")
         self._problem.value, self._error = "", None
         self._button.disabled = True
+        self._say("starting")
         self._thread = threading.Thread(target=self._run, name="perfkit-contest", daemon=True)
         self._thread.start()
 

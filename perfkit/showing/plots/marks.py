@@ -113,8 +113,8 @@ def add_keys(figure: go.Figure, rows: pandas.DataFrame) -> None:
             marker = {"symbol": SYMBOLS[grade], "color": GREY, "size": 9, "line": {"width": 2, "color": GREY}}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=text, hoverinfo="skip")
     if rows["p99_low_s"].notna().any() and rows["p99_high_s"].isna().any():
-        marker = {"symbol": "arrow-up", "color": GREY, "size": 9}
-        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name="at least this", hoverinfo="skip")
+        marker = {"symbol": "line-ew-open", "color": GREY, "size": 14, "line": {"width": 2}}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name="↑ at least this", hoverinfo="skip")
 
 
 def point_text(row: Mapping[Any, Any], mark: Mark) -> str:

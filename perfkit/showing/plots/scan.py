@@ -100,7 +100,7 @@ def add_earlier(figure: go.Figure, table: pandas.DataFrame, earlier: pandas.Data
                 x=[known[setting] for setting in rows["setting"]],
                 y=values.tolist(),
                 mode="lines",
-                opacity=0.5,
+                opacity=0.65,
                 line=style,
                 name=plain(f"{label}: before"),
                 legendgroup=label,

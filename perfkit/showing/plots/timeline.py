@@ -98,7 +98,7 @@ def plot_timeline(table: pandas.DataFrame, *, title: str = "Over time", simulate
                 row=panel,
                 col=1,
             )
-    for name, dash in (("median latency, good replies", "solid"), ("worst latency, other replies", "dot")):
+    for name, dash in (("median latency; good replies", "solid"), ("worst latency; rejected or failed", "dot")):
         line = {"dash": dash, "color": GREY, "width": 2}
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name, hoverinfo="skip")
     figure.update_yaxes(title_text=f"latency ({unit})", row=1, col=1, **_scale(table))

@@ -68,7 +68,7 @@ def test_unsteady_and_void_points_are_marked_and_not_joined(points):
     assert markers.marker.symbol == ("circle", "circle", "x-thin-open", "circle-open")
     assert "unsteady: throughput of three windows: max/min 1.17" in markers.hovertext[3]
     keys = {trace.name for trace in figure.data if trace.x == (None,)}
-    assert keys == {"unsteady: hollow, not joined", "void: crossed, no result", "at least this"}
+    assert keys == {"unsteady: hollow, not joined", "void: crossed, no result", "↑ at least this"}
 
 
 def test_intervals_reach_from_low_to_high(points):
