@@ -5,6 +5,7 @@ A *must* line passes or fails. A *verdict* line records what was found, whicheve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ class Line:
             "kind": self.kind,
             "status": self.status,
             "seconds": round(seconds, 3),
-            "figures": dict(self.figures),
+            "figures": _plain(self.figures),
             "reason": self.reason,
         }
 
@@ -76,6 +77,15 @@ class Claim:
             reason=reason,
             is_excused=is_excused,
         )
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can have it: what is no finite number is absent."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def exit_code(lines: list[Line]) -> int:

@@ -24,6 +24,7 @@ class Told:
     check: Check
     lines: tuple[Line, ...]
     seconds: float
+    is_left_behind: bool = False  # it still runs, and may disturb the checks after it
 
 
 Tell = Callable[[Told], None]
@@ -59,7 +60,8 @@ def _run(bench: Bench, check: Check, effort: Effort, cap_s: float, clock: Clock)
         reason = attempt.reason or f"it took longer than its {cap_s:g} s and was left behind"
         lines = [claim.broken(reason) for claim in check.claims]
     lost = f"the device was lost in check {check.number}" if isinstance(attempt.error, DeviceLost) else ""
-    return Told(check=check, lines=tuple(lines), seconds=seconds), lost
+    is_left_behind = not attempt.is_over
+    return Told(check=check, lines=tuple(lines), seconds=seconds, is_left_behind=is_left_behind), lost
 
 
 class _Attempt:
@@ -69,6 +71,7 @@ class _Attempt:
         self._call = call
         self._lines: Sequence[Line] | None = None
         self.error: BaseException | None = None
+        self.is_over = False
 
     @property
     def reason(self) -> str:
@@ -87,6 +90,8 @@ class _Attempt:
             self._lines = self._call()
         except BaseException as error:
             self.error = error
+        finally:
+            self.is_over = True
 
 
 def document(bench: Bench, told: Sequence[Told], seconds: float) -> dict[str, Any]:
@@ -94,6 +99,7 @@ def document(bench: Bench, told: Sequence[Told], seconds: float) -> dict[str, An
     return {
         **heading(bench),
         "seconds": round(seconds, 3),
+        "left_behind": [one.check.number for one in told if one.is_left_behind],
         "checks": [line.to_json(one.seconds) for one in told for line in one.lines],
     }
 

@@ -1,5 +1,6 @@
 """Does a check that hangs, breaks or loses the device cost no more than its own lines?"""
 
+import math
 import threading
 
 import pytest
@@ -85,6 +86,19 @@ def test_without_time_left_must_lines_stay_open():
 )
 def test_the_exit_code_is_decided_by_must_lines_alone(lines, code):
     assert exit_code(lines) == code
+
+
+def test_a_figure_that_is_no_number_is_absent_in_json():
+    line = HOLDS.judged(False, {"ratio": math.inf, "rows": [{"x": math.nan, "n": 1}], "by_size": {8: 0.5}}, "NaN came")
+    assert line.to_json(0.0)["figures"] == {"ratio": None, "rows": [{"x": None, "n": 1}], "by_size": {"8": 0.5}}
+
+
+def test_the_document_names_what_was_left_behind():
+    release = threading.Event()
+    checks = [check(7, lambda bench, effort: release.wait(), cap_s=0.05), check(8, lambda bench, effort: True)]
+    told = run_checks(Bench(), checks, lambda one: None, Effort())
+    release.set()
+    assert document(Bench(), told, 1.0)["left_behind"] == [7]
 
 
 def test_the_document_is_the_contracts():
