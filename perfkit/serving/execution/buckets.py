@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 
 from perfkit.serving.execution.network import Arguments, Bucket
+
+
+class Grid(NamedTuple):
+    """Sizes and lengths, both ascending."""
+
+    sizes: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+    def all(self) -> list[Bucket]:
+        """Every size at every length."""
+        return [Bucket(size, length) for size in self.sizes for length in self.lengths]
+
+    def few(self) -> list[Bucket]:
+        """What stands for all of them where any shape is taken: one row of each length, and the most short rows."""
+        ones = [Bucket(1, length) for length in self.lengths]
+        return list(dict.fromkeys([*ones, Bucket(self.sizes[-1], self.lengths[0])]))
 
 
 def sizes_up_to(most: int) -> tuple[int, ...]:
@@ -17,16 +34,6 @@ def sizes_up_to(most: int) -> tuple[int, ...]:
 def lengths_up_to(longest: int, wanted: Iterable[int]) -> tuple[int, ...]:
     """The wanted lengths that rows can have, and the longest, ascending; (0,) where rows have one length only."""
     return tuple(sorted({*(length for length in wanted if length < longest), longest}))
-
-
-def all_of(sizes: Sequence[int], lengths: Sequence[int]) -> list[Bucket]:
-    """Every size at every length."""
-    return [Bucket(size, length) for size in sizes for length in lengths]
-
-
-def few_of(sizes: Sequence[int], lengths: Sequence[int]) -> list[Bucket]:
-    """What stands for all of them where any shape is taken: one row of each length, and the most short rows."""
-    return list(dict.fromkeys([*(Bucket(1, length) for length in lengths), Bucket(sizes[-1], lengths[0])]))
 
 
 def with_rows(arguments: Arguments, rows: int) -> Arguments:

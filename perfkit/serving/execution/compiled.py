@@ -34,17 +34,16 @@ class Compiled:
     settles_after = 1
 
     def __init__(self) -> None:
-        self._calls: dict[Shapes, Call] = {}
+        self._calls: dict[tuple[int, Shapes], Call] = {}  # by the thread limit, which compiled code also depends on
 
     def prepare(self, module: Module, network: Network, examples: Sequence[Arguments]) -> None:
         """Compile for each example; raises EnvironmentLacks without a C++ compiler where the CPU needs one."""
         require_compiler(examples[0])
-        new: dict[Shapes, Call] = {}
         with compiling(), torch.inference_mode():
             for example in examples:
-                call = new[shapes_of(example)] = torch.compile(_own_function(module), dynamic=False, fullgraph=True)
+                call = torch.compile(_own_function(module), dynamic=False, fullgraph=True)
                 call(*(one.clone() for one in example))
-        self._calls = self._calls | new  # a new table: workers that have opened keep theirs
+                self._calls[torch.get_num_threads(), shapes_of(example)] = call
 
     def open(self) -> Call:
         """The compiled functions, which all threads share."""
@@ -52,7 +51,7 @@ class Compiled:
 
         def call(*arguments: Tensor) -> Tensor:
             with torch.inference_mode():
-                return calls[shapes_of(arguments)](*arguments)
+                return calls[torch.get_num_threads(), shapes_of(arguments)](*arguments)
 
         return call
 

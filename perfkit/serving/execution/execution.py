@@ -55,7 +55,6 @@ class Execution:
         with torch.inference_mode(False):  # whose weights autograd could not use
             self._module = in_dtype(network.module.eval(), dtype)
         self._ready: set[_Ready] = set()
-        self._sizes: tuple[int, ...] = ()  # of the buckets that are ready, ascending
         self._mine = threading.local()  # .call, the thread's own way
 
     @property
@@ -68,28 +67,26 @@ class Execution:
         """Graphs compiled so far; None where there are none to count."""
         return self._level.graphs()
 
-    def get_ready(self, most_rows: int, lengths: Sequence[int], intra_op_threads: int) -> tuple[int, ...]:
+    def shapes(self, most_rows: int, lengths: Sequence[int]) -> buckets.Grid:
+        """The sizes and lengths that such calls are brought to, where the level needs it."""
+        return buckets.Grid(buckets.sizes_up_to(most_rows), buckets.lengths_up_to(self.network.longest, lengths))
+
+    def get_ready(self, shapes: buckets.Grid, intra_op_threads: int) -> None:
         """Prepare and compare what is not ready yet; the calling thread must be set up as workers are.
 
-        Returns the lengths that are ready, ascending. Raises TargetFailed when the outputs are others than in eager
-        float32, EnvironmentLacks when torch cannot run it here.
+        Raises TargetFailed when the outputs are others than in eager float32, EnvironmentLacks when torch cannot
+        run it here.
         """
-        sizes, lengths = buckets.sizes_up_to(most_rows), buckets.lengths_up_to(self.network.longest, lengths)
-        wanted = buckets.all_of(sizes, lengths) if self.is_static else buckets.few_of(sizes, lengths)
+        wanted = shapes.all() if self.is_static else shapes.few()
         new = [one for one in wanted if _Ready(one, intra_op_threads) not in self._ready]
         if new:
             self._prepare(new)
             self._ready.update(_Ready(one, intra_op_threads) for one in new)
             _log.info("execution.level %s in %s: %d buckets ready; %s", *self._names, len(self._ready), self.worst)
-        self._sizes = tuple(sorted({*self._sizes, *sizes}))
-        return lengths
 
-    def fit(self, arguments: Arguments) -> Arguments:
-        """The arguments with as many rows as the next bucket, where the level takes only those."""
-        if not self.is_static:
-            return arguments
-        rows = arguments[0].shape[0]
-        return buckets.with_rows(arguments, next(size for size in self._sizes if size >= rows))
+    def with_rows(self, arguments: Arguments, rows: int) -> Arguments:
+        """The arguments with so many rows."""
+        return buckets.with_rows(arguments, rows)
 
     def run(self, arguments: Arguments) -> Tensor:
         """One call, by the calling thread's own way, which its first call opens."""

@@ -38,18 +38,27 @@ class CudaGraphs:
 
     def open(self) -> Call:
         """Replays of graphs that are the calling thread's own, one for each bucket."""
-        with _capturing, torch.cuda.stream(_stream_to_capture_on()), torch.inference_mode():
-            gc.collect()  # nothing may be freed on the device while a graph is captured
-            graphs = {shapes: _Captured(self._module, example) for shapes, example in self._examples.items()}
+        graphs: dict[Shapes, _Captured] = {}
+        for shapes in self._examples:
+            graphs[shapes] = self._capture(shapes)
 
         def call(*arguments: Tensor) -> Tensor:
+            shapes = shapes_of(arguments)
+            if shapes not in graphs:  # prepared after this thread had opened
+                graphs[shapes] = self._capture(shapes)
             with torch.inference_mode():
-                return graphs[shapes_of(arguments)].replay(arguments)
+                return graphs[shapes].replay(arguments)
 
         return call
 
+    def _capture(self, shapes: Shapes) -> _Captured:
+        example = self._examples[shapes]
+        with _capturing, torch.cuda.stream(_stream_to_capture_on()), torch.inference_mode():
+            gc.collect()  # nothing may be freed on the device while a graph is captured
+            return _Captured(self._module, example)
+
     def graphs(self) -> None:
-        """A shape without a graph is an error, so that there are never more."""
+        """Torch counts none; a shape that was not prepared is an error."""
 
 
 class _Captured:

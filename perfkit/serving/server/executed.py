@@ -5,13 +5,16 @@ The network's arguments are made in `collate`, so that padding to a bucket shows
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfkit.errors import ConfigError
 from perfkit.serving.devices.device import Device
 from perfkit.serving.server.model import Collated, Model
+from perfkit.serving.server.padding import Collate, collate_of
 from perfkit.settings.execution import OWN_LEVEL
+from perfkit.settings.queueing import BatchSettings
 from perfkit.settings.server import ServerSettings
 
 if TYPE_CHECKING:
@@ -69,43 +72,44 @@ class Executed:
             network = model.network()  # type: ignore[attr-defined]  # who asked has looked
             self.execution: Execution = Execution(network, settings.execution.level, settings.execution.dtype)
         self._device = device
-        self._split = model.split
-        self._lengths: Sequence[int] = ()
+        self._model = model
         self.load, self.preprocess = model.load, model.preprocess
         self.postprocess, self.example = model.postprocess, model.example
         for name in _FURTHER:
             if (own := getattr(model, name, None)) is not None:
                 setattr(self, name, own)
-        self._collate: Callable[[Sequence[Any]], Collated] = model.collate
-        self._collate_to: Callable[..., Collated] | None = getattr(model, "collate_to", None)
-        if self._collate_to is not None:
-            self.collate_to = self._collate_with_buckets
-        self._pads_rows_to_lengths = self.execution.is_static and network.longest > 0
 
     def get_ready(self, settings: ServerSettings) -> None:
         """Prepare, compare and warm whatever the setting may bring; raises TargetFailed or EnvironmentLacks."""
         self._device.enter_worker(settings.intra_op_threads)
         try:
             with self._device.loading():
-                self._lengths = self.execution.get_ready(
-                    settings.batch.max_size, settings.batch.bucket_sizes, settings.intra_op_threads
-                )
+                shapes = self.execution.shapes(settings.batch.max_size, settings.batch.bucket_sizes)
+                self.execution.get_ready(shapes, settings.intra_op_threads)
         finally:
             self._device.leave_worker()
 
     def collate(self, items: Sequence[Any]) -> Collated:
-        """The items of one batch as the network's arguments, in the shape of a bucket where the level needs one."""
-        if self._pads_rows_to_lengths:
-            return self._collate_with_buckets(items, self._lengths)
-        return self._fit(self._collate(items))
+        """The items of one batch as the network's arguments, in the shape that they have."""
+        return self._as_arguments(self._model.collate, (), items)
 
-    def _collate_with_buckets(self, items: Sequence[Any], buckets: Sequence[int]) -> Collated:
-        assert self._collate_to is not None, "a model whose rows have a length can pad them"
-        return self._fit(self._collate_to(items, self._lengths if self._pads_rows_to_lengths else buckets))
+    def collate_for(self, batch: BatchSettings) -> Collate:
+        """How a pipeline of these settings collates: to a bucket where the level needs one, else as the model does."""
+        if not self.execution.is_static:
+            return functools.partial(self._as_arguments, collate_of(self._model, batch), ())
+        shapes = self.execution.shapes(batch.max_size, batch.bucket_sizes)
+        own: Collate = self._model.collate
+        if self.execution.network.longest:
+            own = functools.partial(self._model.collate_to, buckets=shapes.lengths)  # type: ignore[attr-defined]
+        return functools.partial(self._as_arguments, own, shapes.sizes)
 
-    def _fit(self, collated: Collated) -> Collated:
-        arguments = self.execution.fit(self.execution.network.arguments(collated.inputs))
-        rows = arguments[0].shape[0]
+    def _as_arguments(self, collate: Collate, sizes: Sequence[int], items: Sequence[Any]) -> Collated:
+        """What `collate` makes, as the network's arguments, with rows up to the next of the sizes where there are."""
+        collated = collate(items)
+        arguments = self.execution.network.arguments(collated.inputs)
+        rows = next((size for size in sizes if size >= collated.size), collated.size)
+        if rows > collated.size:
+            arguments = self.execution.with_rows(arguments, rows)
         return collated._replace(
             inputs=arguments,
             padded_units=collated.padded_units * rows // collated.size,
@@ -118,4 +122,4 @@ class Executed:
 
     def split(self, outputs: Any, size: int) -> Sequence[Any]:
         """The outputs of one call as one output per request; padding rows are left out."""
-        return self._split(outputs[:size], size)
+        return self._model.split(outputs[:size], size)

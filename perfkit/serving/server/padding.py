@@ -18,7 +18,13 @@ Collate = Callable[[Sequence[Any]], Collated]
 
 
 def collate_of(model: Model, batch: BatchSettings) -> Collate:
-    """The model's `collate`, or its `collate_to` with the buckets; raises ConfigError when it has no such step."""
+    """The model's `collate`, or its `collate_to` with the buckets; raises ConfigError when it has no such step.
+
+    A model at another level of execution than its own has its own answer.
+    """
+    collate_for: Callable[[BatchSettings], Collate] | None = getattr(model, "collate_for", None)
+    if collate_for is not None:
+        return collate_for(batch)
     if batch.padding == "longest":
         return model.collate
     collate_to: Callable[..., Collated] | None = getattr(model, "collate_to", None)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfkit.serving.execution.buckets import all_of, few_of, lengths_up_to, sizes_up_to, with_rows
+from perfkit.serving.execution.buckets import Grid, lengths_up_to, sizes_up_to, with_rows
 from perfkit.serving.execution.network import Bucket
 
 
@@ -27,9 +27,9 @@ def test_the_longest_row_always_has_a_length():
 
 
 def test_a_level_of_any_shape_is_proven_on_each_length_and_on_the_most_rows():
-    assert few_of((1, 2, 4), (8, 16)) == [Bucket(1, 8), Bucket(1, 16), Bucket(4, 8)]
-    assert few_of((1,), (0,)) == [Bucket(1, 0)]
-    assert all_of((1, 2), (8, 16)) == [Bucket(1, 8), Bucket(1, 16), Bucket(2, 8), Bucket(2, 16)]
+    assert Grid((1, 2, 4), (8, 16)).few() == [Bucket(1, 8), Bucket(1, 16), Bucket(4, 8)]
+    assert Grid((1,), (0,)).few() == [Bucket(1, 0)]
+    assert Grid((1, 2), (8, 16)).all() == [Bucket(1, 8), Bucket(1, 16), Bucket(2, 8), Bucket(2, 16)]
 
 
 def test_missing_rows_are_copies_of_the_last_one_in_every_argument():

@@ -10,13 +10,18 @@ from perfkit.errors import EnvironmentLacks
 from perfkit.serving.execution.execution import Execution
 
 
+def get_ready(execution, most_rows):
+    """As the server does it, in a thread that is set up as a worker."""
+    execution.get_ready(execution.shapes(most_rows, (4,)), torch.get_num_threads())
+
+
 @pytest.mark.slow
 def test_threads_that_start_at_once_compile_nothing(ready, network):
     """With a switch interval that makes threads meet inside of Dynamo's search."""
     execution = ready(network, "compile")
     before = execution.graphs
     barrier = threading.Barrier(4)
-    arguments = [execution.fit(network.example(size, length)) for size in (1, 2, 4) for length in (4, 8)]
+    arguments = [network.example(size, length) for size in (1, 2, 4) for length in (4, 8)]
 
     def work():
         with torch.inference_mode():
@@ -51,9 +56,9 @@ def test_a_graph_that_is_compiled_later_is_counted(ready, network):
 @pytest.mark.slow
 def test_more_rows_are_compiled_when_they_are_asked_for(network):
     execution = Execution(network, "compile", "float32")
-    execution.get_ready(1, (4,), 1)
+    get_ready(execution, 1)
     first = execution.graphs_ready
-    execution.get_ready(2, (4,), 1)
+    get_ready(execution, 2)
     assert execution.graphs_ready == first + 2  # two rows at two lengths
 
 
@@ -61,7 +66,7 @@ def test_more_rows_are_compiled_when_they_are_asked_for(network):
 def test_without_a_compiler_the_error_says_what_to_install(network, level, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(EnvironmentLacks) as refusal:
-        Execution(network, level, "float32").get_ready(1, (4,), 1)
+        get_ready(Execution(network, level, "float32"), 1)
     assert str(refusal.value) == (
         "execution.level needs a C++ compiler, and no-such-compiler is not found; install one (apt-get install g++), "
         "name it in CXX, or set another level, such as inference_mode"

@@ -20,8 +20,14 @@ TOLERANCE = {"float32": 1e-5, "bfloat16": 0.05, "float16": 0.005}
 def served(execution, size, length):
     """What a worker gets for so many rows: fitted, run, and without the rows of the padding."""
     with torch.inference_mode():
-        arguments = execution.fit(execution.network.example(size, length))
+        arguments = execution.network.example(size, length)
+        if execution.is_static:
+            arguments = execution.with_rows(arguments, 1 << (size - 1).bit_length())
         return execution.run(arguments)[:size]
+
+
+def get_ready(execution, most_rows=1, intra_op_threads=1):
+    execution.get_ready(execution.shapes(most_rows, (4,)), intra_op_threads)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -90,14 +96,14 @@ def test_a_level_that_keeps_the_examples_shape_is_refused():
         longest=8,
     )
     with pytest.raises(TargetFailed, match=r"^execution.level = jit with execution.dtype = float32 differs from eager"):
-        Execution(network, "jit", "float32").get_ready(1, (4,), 1)
-    Execution(network, "inference_mode", "float32").get_ready(1, (4,), 1)
+        get_ready(Execution(network, "jit", "float32"))
+    get_ready(Execution(network, "inference_mode", "float32"))
 
 
 def test_what_torch_cannot_do_is_told_with_what_to_set(plain_network):
     plain_network.module[0].weight = nn.Parameter(torch.zeros(4, 99))
     with pytest.raises(EnvironmentLacks) as refusal:
-        Execution(plain_network, "inference_mode", "float32").get_ready(1, (), 1)
+        get_ready(Execution(plain_network, "inference_mode", "float32"))
     told = str(refusal.value)
     assert told.startswith("torch cannot run execution.level = inference_mode with execution.dtype = float32 here: ")
     assert told.endswith("; set another level or dtype, or execution.level = own")
@@ -107,11 +113,11 @@ def test_only_what_is_new_is_prepared_and_what_is_ready_stays(network):
     execution = Execution(network, "inference_mode", "float32")
     calls = []
     network.module.register_forward_hook(lambda *_: calls.append(1))
-    assert execution.get_ready(2, (4,), 1) == (4, 8)
+    get_ready(execution)
     first = len(calls)
-    execution.get_ready(2, (4,), 1)
+    get_ready(execution)
     assert len(calls) == first > 0
-    execution.get_ready(2, (4,), 2)
+    get_ready(execution, intra_op_threads=2)
     assert len(calls) == 2 * first
 
 

@@ -20,6 +20,7 @@ from perfkit.serving.server.elsewhere.messages import batch_call, read_batch_rep
 from perfkit.serving.server.elsewhere.packing import pack, unpack
 from perfkit.serving.server.elsewhere.process import load
 from perfkit.serving.server.executed import Executed, at_level, get_ready
+from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.registry import create_model
 from perfkit.settings.server import ServerSettings
 
@@ -37,8 +38,8 @@ def minilm():
     return model
 
 
-def embed(model, texts):
-    collated = model.collate([model.preprocess(text) for text in texts])
+def embed(model, texts, collate=None):
+    collated = (collate or model.collate)([model.preprocess(text) for text in texts])
     return np.stack(model.split(model.predict(collated.inputs), len(texts)))
 
 
@@ -86,12 +87,13 @@ def test_a_level_with_fixed_shapes_pads_rows_and_lengths_and_the_books_show_it(m
     model = at_level(minilm, settings, CpuDevice())
     get_ready(model, settings)
     items = [minilm.preprocess(text) for text in TEXTS]
-    own, collated = minilm.collate(items), model.collate(items)
+    collate = collate_of(model, settings.batch)
+    own, collated = minilm.collate(items), collate(items)
     assert [tuple(one.shape) for one in collated.inputs] == [(4, 64), (4,)]
     assert (collated.size, collated.units, collated.padded_units) == (3, own.units, 4 * 64)
     assert collated.nbytes == 4 * 64 * 8 + 4 * 8
-    np.testing.assert_allclose(embed(model, TEXTS), embed(minilm, TEXTS), atol=1e-5)
-    assert model.collate_to(items, (100,)).inputs[0].shape == (4, 64), "other buckets than its own have no graph"
+    np.testing.assert_allclose(embed(model, TEXTS, collate), embed(minilm, TEXTS), atol=1e-5)
+    assert collate(items[1:2]).inputs[0].shape == (1, 16)
 
 
 @pytest.mark.parametrize("name", ["mlp", "resnet"])
@@ -107,6 +109,13 @@ def test_the_other_sample_models_answer_alike_at_a_level(name):
         return np.asarray(one.split(one.predict(one.collate(items).inputs), 2))
 
     np.testing.assert_allclose(outputs(level), outputs(model), atol=1e-5)
+
+
+def test_a_level_of_any_shape_pads_as_the_setting_says(minilm):
+    settings = settings_at("inference_mode", **{"batch.padding": "buckets", "batch.buckets": "48"})
+    model = at_level(minilm, settings, CpuDevice())
+    collated = collate_of(model, settings.batch)([minilm.preprocess("ok")])
+    assert [tuple(one.shape) for one in collated.inputs] == [(1, 48), (1,)]
 
 
 def test_a_model_without_a_network_is_refused_with_what_to_set():
