@@ -119,6 +119,7 @@ def read_requests(source: Source) -> Imported:
         rows=tally.rows(),
         timing=Timing(unit="ms", clock="epoch, whole seconds", scope="request", basis="sent"),
         levels=log.levels(**known) if len(log) else (),
+        requests=log.requests(),
         notes=tuple(notes),
     )
 

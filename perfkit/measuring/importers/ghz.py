@@ -45,6 +45,7 @@ def read(source: Source) -> Imported:
         timing=Timing(
             unit="ns", clock="wall clock with zone", scope="request" if len(log) else "cumulative", basis="sent"
         ),
+        requests=log.requests(),
         levels=log.levels(**known)[:1] if len(log) else (Level(name="run", **known, **_summary(document)),),
         notes=tuple(source.notes),
     )

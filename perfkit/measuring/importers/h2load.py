@@ -86,5 +86,6 @@ def read_log(source: Source) -> Imported:
         rows=tally.rows(),
         timing=Timing(unit="us", clock="epoch, at the send", scope="request", basis="sent"),
         levels=log.levels(loop="closed") if len(log) else (),
+        requests=log.requests(),
         notes=tuple(source.notes),
     )

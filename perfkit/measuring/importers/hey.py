@@ -97,6 +97,7 @@ def read_csv(source: Source) -> Imported:
         rows=tally.rows(),
         timing=Timing(unit="s", clock="seconds since the start of the run", scope="request", basis="sent"),
         levels=log.levels(loop="closed", new_connections=None if dial is None else opened) if len(log) else (),
+        requests=log.requests(),
         notes=(*source.notes, "requests without an answer are not in hey's CSV"),
     )
 

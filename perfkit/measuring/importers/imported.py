@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from perfkit.measuring.analysis.grading import Label
 from perfkit.measuring.analysis.latency import Quantile
 from perfkit.measuring.collectors.collector import SeriesRow
@@ -96,6 +99,21 @@ class Level:
         return self.percentiles_s.get(p)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Requests:
+    """Single answered requests in the order of their start, in columns of equal length.
+
+    `stride` above 1: only every so many-th of a file with more requests than fit in memory.
+    """
+
+    start_ns: NDArray[np.int64]
+    latency_ns: NDArray[np.int64]
+    is_error: NDArray[np.bool_]
+    name: NDArray[np.uint16]  # index into names
+    names: tuple[str, ...]
+    stride: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
     """How much of a profile or a trace one name holds: alone, and with all that it called."""
@@ -141,12 +159,14 @@ class Imported:
     profiles: tuple[Profile, ...] = ()
     metrics: tuple[Metric, ...] = ()
     series: tuple[SeriesRow, ...] = ()  # values over time, named and in the units of perfkit's own collectors
+    requests: Requests | None = None
     is_range: bool = False  # whether the levels are one service under growing load
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        document = dataclasses.asdict(dataclasses.replace(self, series=()))
+        document = dataclasses.asdict(dataclasses.replace(self, series=(), requests=None))
+        del document["requests"]
         document["series"] = [row._asdict() for row in self.series]
         for level in document["levels"]:
             level["percentiles_s"] = {percent_name(p): value for p, value in level["percentiles_s"].items()}

@@ -77,6 +77,7 @@ def read(source: Source) -> Imported:
         rows=tally.rows(),
         timing=Timing(unit="ms", clock="epoch, at the start of a sample", scope="request", basis="sent"),
         levels=levels,
+        requests=log.requests(),
         notes=tuple(notes),
     )
 

@@ -47,6 +47,7 @@ def read(source: Source) -> Imported:
         rows=tally.rows(),
         timing=Timing(unit="ms", clock="epoch, at the start of a sample", scope="request", basis="sent"),
         levels=log.levels(loop="closed", concurrency=threads or None) if len(log) else (),
+        requests=log.requests(),
         notes=tuple(source.notes),
     )
 

@@ -97,6 +97,7 @@ class _Collector:
             rows=self.tally.rows(),
             timing=Timing(unit="ms", clock=clock, scope="request", basis="sent"),
             levels=levels if len(self.log) else (),
+            requests=self.log.requests(),
             notes=(*source.notes, _CONNECTED),
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from perfkit.measuring.importers.document import as_figure
 from perfkit.measuring.importers.imported import Imported, Level, Tally, Timing
 from perfkit.measuring.importers.json_stream import JsonStream
 from perfkit.measuring.importers.requests import RequestLog
@@ -51,9 +52,9 @@ def read(source: Source) -> Imported:
 
 
 def _levels(stream: JsonStream, experiment: dict[str, Any], tally: Tally) -> tuple[Level, ...]:
-    mode, value = str(experiment.get("mode")), experiment.get("value")
+    mode, value = str(experiment.get("mode")), as_figure(experiment.get("value"))
     log = RequestLog()
-    name = f"{mode.replace('_', ' ')} {value}"
+    name = f"{mode.replace('_', ' ')} {'unknown' if value is None else format(value, 'g')}"
     if not stream.seek(_REQUESTS):
         raise ValueError("no requests")
     for request in stream.objects():

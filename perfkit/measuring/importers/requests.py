@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.latency import quantile
 from perfkit.measuring.importers.certificate import certify
-from perfkit.measuring.importers.imported import Level
+from perfkit.measuring.importers.imported import Level, Requests
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LIMIT = 12_000_000  # requests kept; 18 bytes each, and sorting them takes as much again
@@ -42,6 +42,7 @@ class RequestLog:
         self._kept: list[_Block] = []
         self._count = 0
         self.stride = 1
+        self._is_joined = False
         self._clear()
 
     def add(self, start_ns: int, latency_ns: int, is_error: bool, label: str) -> None:
@@ -67,9 +68,8 @@ class RequestLog:
 
     def levels(self, **of_whole: Any) -> tuple[Level, ...]:
         """All requests, and where there are several names each of them; `of_whole` is known of the whole run."""
-        self._flush()
+        columns = self._rows()
         known = {**self._rough(), **of_whole}
-        columns = _joined(self._kept, self._resolution_ns <= _FINE_NS)
         whole = _level(WHOLE, self._totals, columns, known)
         if len(self._totals) < 2:
             return (whole,)
@@ -79,6 +79,28 @@ class RequestLog:
             for name, index in self._labels.items()
         ]
         return (whole, *parts)
+
+    def requests(self) -> Requests | None:
+        """The single requests; None when there is none."""
+        rows = self._rows()
+        if not len(rows):
+            return None
+        return Requests(
+            start_ns=rows["start_ns"],
+            latency_ns=rows["latency_ns"],
+            is_error=rows["error"] != 0,
+            name=rows["label"],
+            names=tuple(self._labels),
+            stride=self.stride,
+        )
+
+    def _rows(self) -> _Block:
+        """All that is kept, joined once."""
+        self._flush()
+        if len(self._kept) != 1 or not self._is_joined:
+            self._kept = [_joined(self._kept, self._resolution_ns <= _FINE_NS)]
+            self._is_joined = True
+        return self._kept[0]
 
     def _rough(self) -> dict[str, Any]:
         """A clock too coarse for the run tells neither its length nor a rate."""
@@ -109,6 +131,7 @@ class RequestLog:
         for index in np.unique(block["label"]):
             self._totals[index].add(block[block["label"] == index])
         self._kept.append(block[:: self.stride].copy())
+        self._is_joined = False
         self._count += len(self._kept[-1])
         if self._count > self._limit:
             self._kept = [kept[::2].copy() for kept in self._kept]

@@ -126,13 +126,13 @@ def read_text(source: Source) -> Imported:
 
 def _of_requests(source: Source, name: str, tally: Tally, log: RequestLog) -> Imported:
     tally.kept = len(log)
-    levels = log.levels(loop="open") if len(log) else ()
     return Imported(
         path=str(source.path),
         format=name,
         rows=tally.rows(),
         timing=_REQUESTS,
-        levels=levels,
+        levels=log.levels(loop="open") if len(log) else (),
+        requests=log.requests(),
         notes=tuple(source.notes),
     )
 

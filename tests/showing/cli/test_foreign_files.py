@@ -1,5 +1,6 @@
 """How do `perfkit import` and `perfkit audit` answer scripts and people?"""
 
+import pandas
 import pytest
 
 SOUND = "concurrency,mean (ms),p99 (ms),qps\n1,10,12,99\n2,11,14,180\n4,22,30,181\n"
@@ -60,3 +61,25 @@ def test_a_table_is_shown_to_a_person(perfkit, files):
     assert ended.code == 0
     assert "results table: 3 rows read, 3 kept" in ended.out
     assert "concurrency 4" in ended.out
+
+
+def test_tables_and_plots_are_kept_in_a_new_folder(perfkit, files):
+    ended = perfkit("import", "sound.csv", "wrong.csv", "--out", "kept", "--json")
+    assert ended.code == 0
+    assert sorted(path.name for path in (files / "kept").iterdir()) == ["01-sound.csv", "02-wrong.csv"]
+    assert sorted(path.name for path in (files / "kept" / "01-sound.csv").iterdir()) == [
+        "import.json",
+        "levels.csv",
+        "load.html",
+    ]
+    again = perfkit("import", "sound.csv", "--out", "kept")
+    assert (again.code, again.line) == (2, "perfkit: kept is there already; name a new folder after --out")
+
+
+def test_single_requests_are_kept_as_parquet(perfkit, files):
+    rows = "".join(f"{1_800_000_000_000 + 10 * n}|{20 + n}|get|200|G 1-1|true|100|5|5|30|1|0|null\n" for n in range(30))
+    (files / "requests.jtl").write_text(rows)
+    assert perfkit("import", "requests.jtl", "--out", "kept").code == 0
+    frame = pandas.read_parquet(files / "kept" / "01-requests.jtl" / "requests.parquet")
+    assert frame["latency_ns"].tolist() == [(20 + n) * 1_000_000 for n in range(30)]
+    assert (files / "kept" / "01-requests.jtl" / "latency.html").exists()
