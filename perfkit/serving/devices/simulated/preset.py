@@ -20,6 +20,7 @@ from perfkit.fields import Checked, field, nested
 from perfkit.resources import data_path
 from perfkit.serving.devices.simulated.engine import FIFO, POLICIES, EngineSpec
 from perfkit.serving.devices.simulated.parts import BoardParts, LaunchParts, MemoryParts
+from perfkit.serving.devices.simulated.variant import read_variant, scaled, scaled_value
 
 COMPUTE = "compute"
 H2D = "h2d"
@@ -213,13 +214,20 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str) -> Preset:
-    """A preset by name or by the path of a file; NAME@0.1 takes a tenth of every time.
+    """A preset by name or by the path of a file, or a variant of it such as `h200@0.5+device.copies=pageable`.
 
-    Raises ConfigError that lists the known ones.
+    Raises ConfigError that lists what is known.
     """
-    plain, _, ratio = name.partition("@")
-    if ratio:
-        return scaled(load_preset(plain), _scale(ratio), name)
+    variant = read_variant(name)
+    preset = _load_plain(variant.plain)
+    if variant.ratio != 1.0:
+        preset = _at_pace(preset, variant.ratio)
+    if variant.changes:
+        preset = _changed(preset, variant.changes)
+    return preset if name == variant.plain else dataclasses.replace(preset, name=name)
+
+
+def _load_plain(name: str) -> Preset:
     if name.endswith(_FILE_SUFFIX):
         return read_preset(Path(name))
     known = preset_names()
@@ -228,43 +236,29 @@ def load_preset(name: str) -> Preset:
     return read_preset(data_path("presets", f"{name}{_FILE_SUFFIX}"))
 
 
-def scaled(preset: Preset, ratio: float, name: str) -> Preset:
-    """The same service with every time multiplied: fields in seconds by the ratio, those per second by its inverse."""
+def _at_pace(preset: Preset, ratio: float) -> Preset:
     return dataclasses.replace(
         preset,
-        name=name,
         source=f"{preset.source}; every time multiplied by {ratio:g}",
-        service=_scaled(preset.service, ratio),
-        device=_scaled(preset.device, ratio),
-        table_rows=tuple(_scaled(row, ratio) for row in preset.table_rows),
-        server_defaults={key: _scaled_value(key, value, ratio) for key, value in preset.server_defaults.items()},
+        service=scaled(preset.service, ratio),
+        device=scaled(preset.device, ratio),
+        table_rows=tuple(scaled(row, ratio) for row in preset.table_rows),
+        server_defaults=scaled_value("server", preset.server_defaults, ratio),
     )
 
 
-def _scaled(record: Any, ratio: float) -> Any:
-    named = {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
-    return dataclasses.replace(record, **{name: _scaled_value(name, value, ratio) for name, value in named.items()})
-
-
-def _scaled_value(name: str, value: Any, ratio: float) -> Any:
-    """A time or a rate by the end of its name, or a record or table of such."""
-    if dataclasses.is_dataclass(value):
-        return _scaled(value, ratio)
-    if isinstance(value, Mapping):
-        return {key: _scaled_value(key, below, ratio) for key, below in value.items()}
-    if value is None or not name.endswith(("_s", "_rps")):
-        return value
-    return value / ratio if name.endswith(("_per_s", "_rps")) else value * ratio
-
-
-def _scale(text: str) -> float:
-    try:
-        ratio = float(text)
-    except ValueError:
-        ratio = 0.0
-    if not 0.001 <= ratio <= 1000.0:
-        raise ConfigError(f"the times of a preset are to be multiplied by {text!r}; give a number from 0.001 to 1000")
-    return ratio
+def _changed(preset: Preset, changes: Mapping[str, str]) -> Preset:
+    """The preset with some parameters read from text; it is no longer the one that fits its table."""
+    parts = {"service": ServiceParts, "device": DeviceParts}
+    values: dict[str, Any] = {}
+    for name, text in changes.items():
+        head, _, rest = name.partition(".")
+        if head not in parts:
+            raise ConfigError(f"unknown parameter {name!r} of a preset; its name starts with service. or device.")
+        values[name] = fields.parse(rest, text, parts[head])
+    told = ", ".join(f"{name} = {text}" for name, text in changes.items())
+    source = f"{preset.source}; changed: {told}"
+    return dataclasses.replace(fields.replace(preset, values), source=source, table_rows=())
 
 
 def read_preset(path: Path) -> Preset:

@@ -110,3 +110,31 @@ def test_a_preset_can_be_taken_faster_with_every_time_and_no_size_changed():
 def test_a_scale_that_is_none_is_refused(ratio):
     with pytest.raises(ConfigError, match=f"multiplied by '{ratio}'; give a number from 0.001 to 1000"):
         load_preset(f"s003-threads@{ratio}")
+
+
+def test_a_name_may_change_parameters_and_then_promises_no_table():
+    preset = load_preset(
+        "s003-threads@0.5+device.copies=pageable+device.launches.kernels=300+service.lock_policy=random"
+    )
+    assert (preset.device.copies, preset.device.launches.kernels) == ("pageable", 300)
+    assert (preset.service.lock_policy, preset.device.alpha_s) == ("random", 0.031)
+    assert preset.table_rows == ()
+    assert preset.source.endswith(
+        "every time multiplied by 0.5; changed: device.copies = pageable, device.launches.kernels = 300, "
+        "service.lock_policy = random"
+    )
+    assert preset.name.startswith("s003-threads@0.5+device.copies=pageable+")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("colour=red", "unknown parameter 'colour' of a preset; its name starts with service. or device."),
+        ("device.colour=red", "unknown setting colour; known: alpha_s, "),
+        ("device.alpha_s=slow", "alpha_s is 'slow'; it takes a number from 0 to 60"),
+        ("device.alpha_s=-1", "alpha_s is -1.0; it takes a number from 0 to 60"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_with_the_reason(change, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        load_preset(f"h200+{change}")
