@@ -4,6 +4,7 @@ import pytest
 
 from perfkit import fields
 from perfkit.errors import ConfigError
+from perfkit.resources import data_path
 from perfkit.serving.devices.simulated.preset import ServiceParts, Step, load_preset, preset_names, read_preset
 from perfkit.settings.server import ServerSettings
 
@@ -138,3 +139,26 @@ def test_a_name_may_change_parameters_and_then_promises_no_table():
 def test_a_change_that_cannot_be_is_refused_with_the_reason(change, complaint):
     with pytest.raises(ConfigError, match=complaint):
         load_preset(f"h200+{change}")
+
+
+def without_reason(text):
+    """The parameters of the service and the device that have no word beside them, or above their block of lines."""
+    section, is_explained, bare = "", False, []
+    for line in text.splitlines():
+        if line.startswith("["):
+            section, is_explained = line.strip("[]"), False
+        elif not line or line.startswith("#"):
+            is_explained = bool(line)
+        elif section.split(".")[0] in ("service", "device") and "#" not in line and not is_explained:
+            bare.append(line)
+    return bare
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_parameter_of_a_preset_has_its_derivation_beside_it(name):
+    assert without_reason(data_path("presets", f"{name}.toml").read_text("utf-8")) == []
+
+
+def test_a_parameter_without_a_derivation_is_noticed():
+    text = "[device]\n# why\nalpha_s = 1.0\n\nbeta_s = 2.0\n[server]\nworkers = 2\n"
+    assert without_reason(text) == ["beta_s = 2.0"]
