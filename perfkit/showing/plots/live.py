@@ -62,7 +62,7 @@ def plot_live(table: pandas.DataFrame, *, title: str = "Live", simulated: bool =
             col=1,
         )
     figure.update_yaxes(rangemode="tozero")
-    for panel, text in enumerate(("req/s", f"latency ({unit})", "queued, threads"), 1):
+    for panel, text in enumerate(("req/s", f"latency ({unit})", "count"), 1):
         figure.update_yaxes(title_text=text, row=panel, col=1)
     figure.update_xaxes(title_text="time since the start (s)", row=3, col=1)
     return dressed(figure, title, simulated, _HEIGHT)
