@@ -71,6 +71,11 @@ class Executed:
         with device.loading():
             network = model.network()  # type: ignore[attr-defined]  # who asked has looked
             self.execution: Execution = Execution(network, settings.execution.level, settings.execution.dtype)
+        if self.execution.is_static and network.longest and getattr(model, "collate_to", None) is None:
+            raise ConfigError(
+                f"execution.level is {settings.execution.level}, which pads rows to a length, but model "
+                f"{settings.model} has no collate_to(items, buckets); set another level, such as aoti"
+            )
         self._device = device
         self._model = model
         self.load, self.preprocess = model.load, model.preprocess

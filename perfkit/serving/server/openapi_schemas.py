@@ -80,6 +80,15 @@ def _stats() -> Schema:
             "model": _TEXT,
             "payloads": {"type": ["string", "null"]},
             "device": _object({"name": _TEXT, "effective_threads": _list(_COUNT), "figures": {"type": "object"}}),
+            "execution": _object(
+                {
+                    "level": _TEXT,
+                    "dtype": _TEXT,
+                    "difference": {"type": ["object", "null"]},
+                    "graphs_ready": {"type": ["integer", "null"]},
+                    "graphs": {"type": ["integer", "null"]},
+                }
+            ),
             "is_ready": _FLAG,
             "uptime_s": _SECONDS,
             "cpu_s": _SECONDS,

@@ -62,6 +62,24 @@ def test_more_rows_are_compiled_when_they_are_asked_for(network):
     assert execution.graphs_ready == first + 2  # two rows at two lengths
 
 
+@pytest.mark.slow
+def test_another_thread_limit_is_compiled_for_apart_and_both_stay_usable(network):
+    execution = Execution(network, "compile", "float32")
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            get_ready(execution, 1)
+        ready = execution.graphs
+        for threads in (1, 2, 1):
+            torch.set_num_threads(threads)
+            with torch.inference_mode():
+                execution.run(network.example(1, 4))
+    finally:
+        torch.set_num_threads(before)
+    assert execution.graphs == ready
+
+
 @pytest.mark.parametrize("level", ["compile", "aoti"])
 def test_without_a_compiler_the_error_says_what_to_install(network, level, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")

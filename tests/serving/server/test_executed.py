@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 import json
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,6 +126,12 @@ def test_a_model_without_a_network_is_refused_with_what_to_set():
     assert str(refusal.value) == (
         "execution.level is jit, but model noop shows no torch network (a method network); set execution.level = own"
     )
+
+
+def test_a_level_with_fixed_shapes_needs_a_model_that_can_pad_its_rows(minilm):
+    bare = SimpleNamespace(network=minilm.network)
+    with pytest.raises(ConfigError, match=r"^execution.level is compile, which pads rows .* has no collate_to\("):
+        at_level(bare, settings_at("compile"), CpuDevice())
 
 
 def test_cuda_graphs_need_a_cuda_device(minilm):
