@@ -23,20 +23,21 @@ _LATENCY = ("mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max", "min")
 _PATTERNS = (
     ("ignored", r"byte|\bk?m?g?i?b\b|gpu|cpu|memory|std|利用率|显存|内存"),
     ("p99.9", r"\bp? ?99[.,]9|\bp ?999\b"),
-    *((f"p{p}", rf"\bp ?{p}\b|\b{p}(?: ?th| ?%| ?分位)") for p in (99, 95, 90, 75)),
-    ("p50", r"\bp ?50\b|\b50(?: ?th| ?%| ?分位)|\bmed(?:ian)?\b|中位"),
+    *((f"p{p}", rf"\bp ?{p}\b|\b{p}(?: ?th| ?%| ?p\b| ?分位)") for p in (99, 95, 90, 75)),
+    ("p50", r"\bp ?50\b|\b50(?: ?th| ?%| ?p\b| ?分位)|\bmed(?:ian)?\b|中位"),
     ("throughput", r"throughput|\bqps\b|\brps\b|\btps\b|/ ?s(?:ec|econd)?\b|per sec|吞吐|\bops\b"),
     ("max", r"\bmax|\bslowest|最大|最慢"),
     ("min", r"\bmin(?:imum)?\b|\bfastest|最小|最快"),
     ("error_ratio", r"(?:error|fail\w*|错误|失败) ?(?:rate|ratio|%|率)"),
     ("errors", r"\berrors?\b|\bfail(?:ed|ures?)?\b|错误|失败"),
-    ("ignored", r"success|成功|time ?outs?|超时|conflict|note|备注"),
+    ("ignored", r"success|成功|time ?outs?\b|超时|conflict|note|备注"),
     (
         "concurrency",
-        r"concurren|\bclients?\b|\busers?\b|\bvus?\b|\bthreads?\b|connections?|\bworkers?\b|并发|线程|用户",
+        r"concurren|\bconc\b|\bparallel|\bclients?\b|\busers?\b|\bvus?\b|\bthreads?\b|\bconnections?\b|\bworkers?\b"
+        r"|^[nc]$|并发|线程|用户",
     ),
-    ("mean", r"\bmean\b|\bavg\b|\baverage\b|平均|latency|response time|\brt\b|延迟|响应|耗时"),
-    ("requests", r"\brequests?\b|\bsamples?\b|\bcount\b|请求数|\bn\b"),
+    ("mean", r"\bmean\b|\bavg\b|\baverage\b|平均|latency|response time|time per request|\brt\b|延迟|响应|耗时"),
+    ("requests", r"\brequests?\b|\bsamples?\b|\bcount\b|请求数"),
     ("duration", r"\bduration\b|\btime\b|时长"),
 )
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[\u4e00-\u9fff])(?=[!-~])|(?<=[!-~])(?=[\u4e00-\u9fff])")
@@ -44,6 +45,7 @@ _OFFERED = re.compile(r"\b(?:offered|target|request rate|arrival)")
 _UNIT_IN_HEADING = re.compile(
     r"(?<![a-z])(ns|us|µs|μs|usec|ms|msec|millis\w*|s|sec|secs|seconds|min)(?![a-z])|[纳微毫]?秒"
 )
+_SLOW_RATES = {"min": 60, "h": 3600}
 _CANDIDATES = ("s", "ms", "us")
 _CLOSE = 0.25  # judgement: a unit fits where the median of rate × latency / concurrency is within this of 1
 
@@ -67,6 +69,8 @@ def read(source: Source) -> Imported:
     table = [(index, row) for index, row in enumerate(rows, 1) if _is_whole(row, heading, tally)]
     decimal = decimal_mark(cell for _, row in table for column, cell in enumerate(row) if column in fields)
     units = {name: unit for column, name in fields.items() if (unit := _unit_of(heading[column]))}
+    if {"# Samples", "90% Line"} <= set(heading):
+        units = dict.fromkeys(_LATENCY, "ms") | units  # JMeter's aggregate report
     notes = list(source.notes)
     if "," in "".join(cell for _, row in table for cell in row) and decimal == ",":
         notes.append("numbers have a decimal comma")
@@ -189,8 +193,10 @@ def _unit_by_little(table: Sequence[tuple[int, list[str]]], fields: Mapping[int,
 def _level(row: int, cells: Mapping[str, str], units: Mapping[str, str], decimal: str) -> Level | None:
     times = {name: duration_s(cells[name], units.get(name), decimal) for name in _LATENCY if name in cells}
     plain = {name: number(text, decimal) for name, text in cells.items() if name not in times}
-    if not any(value is not None for value in (*times.values(), plain.get("throughput"))):
+    figures = (*times.values(), plain.get("throughput"))
+    if not any(value is not None for value in figures) or any((value or 0) < 0 for value in figures):
         return None
+    plain["throughput"] = _per_second(plain.get("throughput"), cells.get("throughput", ""))
     concurrency, requests = plain.get("concurrency"), _count(plain.get("requests"))
     ratio, errors = plain.get("error_ratio"), _count(plain.get("errors"))
     if errors is None and ratio is not None and requests is not None:
@@ -218,3 +224,9 @@ def _level(row: int, cells: Mapping[str, str], units: Mapping[str, str], decimal
 
 def _count(value: float | None) -> int | None:
     return None if value is None else round(value)
+
+
+def _per_second(rate: float | None, text: str) -> float | None:
+    """JMeter's reports write slow rates per minute or per hour."""
+    seconds = next((value for unit, value in _SLOW_RATES.items() if re.search(rf"/ ?{unit}", text)), 1)
+    return None if rate is None else rate / seconds

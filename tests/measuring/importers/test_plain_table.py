@@ -42,6 +42,9 @@ def test_the_two_rows_that_break_littles_law_are_flagged_and_no_other(reading):
         "| 4 | 320 ms | 210 ms | 19 |\n",
         "VUs   mean     p99      TPS\n2     0.2 s    0.3 s    10\n4     0.21 s   0.32 s   19\n",
         "ConcurrentUsers,AvgLatencyMs,P99LatencyMs,ThroughputRps\n2,200,300,10\n4,210,320,19\n",
+        "conc,avg,P99,QPS,GPU%\n2,200,300,10,40\n4,210,320,19,60\n",
+        "N;Time per request (ms);99p;Infer/sec\n2;200;300;10\n4;210;320;19\n",
+        "Parallel requests,mean [ms],99% [ms],Req/Sec,Std. Dev.\n2,200,300,10,3\n4,210,320,19,4\n",
         "\ufeffconnections,latency avg,latency 99%,requests/sec\n2,200ms,300ms,10\n4,210ms,320ms,19\n",
     ],
 )
@@ -71,3 +74,14 @@ def test_rows_without_figures_and_broken_rows_are_counted(reading):
 def test_what_is_no_results_table_is_not_read_as_one(reading, text):
     with pytest.raises(ConfigError, match="not understood; it begins"):
         reading(text)
+
+
+def test_jmeters_aggregate_report_is_in_milliseconds_and_sometimes_per_minute(reading):
+    heading = "Label,# Samples,Average,Median,90% Line,95% Line,99% Line,Min,Max,Error %,Throughput,Received KB/sec\n"
+    rows = (
+        "GET /,600,100,90,150,180,300,20,400,1.00%,30.0/min,9.1\nTOTAL,600,100,90,150,180,300,20,400,1.00%,0.5/sec,9\n"
+    )
+    first, whole = reading(heading + rows).levels
+    assert (first.requests, first.errors, first.mean_s, first.throughput_rps) == (600, 6, 0.1, 0.5)
+    assert first.percentiles_s == {0.99: 0.3, 0.95: 0.18, 0.9: 0.15, 0.5: 0.09}
+    assert whole.throughput_rps == 0.5
