@@ -66,6 +66,7 @@ class SimulatedDevice:
         self._driver = Driver(preset, clock, seed)
         self._dispatch = Dispatch(preset.device.launches, self._driver, clock)
         self._takes_memory = bool(preset.device.memory.call_blocks(1) or preset.device.memory.stream_bytes)
+        self._empties_memory = preset.device.memory.empties
         self._memory = SimulatedMemory(preset.device.memory_bytes, preset.device.memory, self._driver.has_ended)
         self._pools = itertools.count()
         self._has_pinned_copies = preset.device.copies == PINNED
@@ -208,6 +209,9 @@ class SimulatedDevice:
             worker.stream = None
             if worker.holding is not None:
                 self._hand_memory_over(worker)
+        if self._empties_memory:
+            self._driver.come_to_rest(Step(HOST, 0.0, 0.0))  # the call's own memory is kept until it is over
+            self.release_cache()
         self.record(span.ended, stream)
         if worker.first is not None and worker.last is not None:
             self._mark(span, worker.first, worker.last)

@@ -83,6 +83,9 @@ class MemoryParts(Checked):
     segment_free_s: float = field(
         0.0, "host time for each segment given back, after the whole device has come to rest", low=0.0, high=1.0
     )
+    empties: bool = field(
+        False, "whether each call gives all kept memory back at its end, as torch.cuda.empty_cache() in a loop does"
+    )
 
     def call_blocks(self, size: int) -> list[int]:
         """The blocks that a call with `size` requests holds until its device work is done."""

@@ -73,6 +73,22 @@ def test_new_segments_kept_ones_and_given_back_ones_cost_their_time(leap_clock):
     assert device.memory().retries == 1
 
 
+def test_emptying_the_cache_after_every_call_makes_each_take_its_segments_anew(leap_clock):
+    kept, emptied = (
+        device_with(leap_clock, MemoryParts(policy="caching", call_bytes=30 * MIB, empties=empties, **COSTS))
+        for empties in (False, True)
+    )
+
+    def three_calls_ms(device):
+        stream, before_ns = device.stream(), leap_clock.now_ns()
+        for _ in range(3):
+            device.synchronize(call(device, stream).ended)
+        return (leap_clock.now_ns() - before_ns) / MS
+
+    assert three_calls_ms(kept) == (3 + 10) + 2 * (1 + 10)
+    assert three_calls_ms(emptied) == 3 * (3 + 10 + 5)
+
+
 def test_giving_memory_back_waits_until_the_whole_device_is_at_rest(leap_clock):
     device = device_with(leap_clock, MemoryParts(policy="caching", call_bytes=30 * MIB, **COSTS))
     busy, idle, hungry = device.stream(), device.stream(), device.stream()
