@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from perfkit.serving.devices.device import Device, Span, Stream
+from perfkit.serving.devices.lane import Batch
 
 Work: TypeAlias = Callable[[Any], Any]
 EAGER = "inference_mode"
@@ -37,19 +38,6 @@ class Monitors:
     sm_active_ratio: float | None = None
     sm_occupancy_ratio: float | None = None
     missing: str = ""
-
-
-class Batch(Protocol):
-    """What a lane takes; `inputs` are tensors of the host."""
-
-    @property
-    def inputs(self) -> Any: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
 
 class Bench(Protocol):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.measuring.gpucheck import networks
-from perfkit.measuring.gpucheck.bench import BLOCKING, GRAPH, Batch, Bench, Board, Monitors, Work
+from perfkit.measuring.gpucheck.bench import BLOCKING, GRAPH, Bench, Board, Monitors, Work
 from perfkit.measuring.gpucheck.driver_meters import Meters
 from perfkit.measuring.gpucheck.sanitizer import reports_of
 from perfkit.measuring.gpucheck.worker import lane, together, worker
@@ -26,6 +26,7 @@ from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.devices.cuda.device import CudaDevice
 from perfkit.serving.devices.cuda.presence import CONNECTIONS_VARIABLE
 from perfkit.serving.devices.device import Span, Stream
+from perfkit.serving.devices.lane import Batch
 from perfkit.serving.execution.eager import InferenceMode
 from perfkit.serving.execution.graph import CudaGraphs
 from perfkit.serving.execution.level import Level

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from perfkit.measuring.gpucheck.bench import Batch
+from perfkit.serving.devices.lane import Batch
 from sample_models.mlp import WIDTHS, Mlp
 from sample_models.seeded import seeded_generator
 

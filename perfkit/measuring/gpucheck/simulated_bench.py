@@ -15,10 +15,11 @@ import torch
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.measuring.gpucheck import networks
-from perfkit.measuring.gpucheck.bench import BLOCKING, GRAPH, Batch, Bench, Board, Monitors, Work
+from perfkit.measuring.gpucheck.bench import BLOCKING, GRAPH, Bench, Board, Monitors, Work
 from perfkit.measuring.gpucheck.board_device import BoardDevice
 from perfkit.measuring.gpucheck.worker import lane
 from perfkit.serving.devices.device import Span, Stream
+from perfkit.serving.devices.lane import Batch
 from perfkit.serving.devices.simulated.preset import HostPart, load_preset
 from sample_models.mlp import Mlp
 

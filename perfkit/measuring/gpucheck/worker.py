@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from perfkit.clock import NS_PER_S
-from perfkit.measuring.gpucheck.bench import Batch, Bench, Work
+from perfkit.measuring.gpucheck.bench import Bench, Work
 from perfkit.serving.devices.device import Device, DeviceInstants, Span
-from perfkit.serving.devices.lane import Lane
+from perfkit.serving.devices.lane import Batch, Lane
 
 Result = TypeVar("Result")
 

@@ -108,12 +108,12 @@ VERDICTS = [
     ("8.scaling", thread_scan, ROWS, "they scale", [replace(row, throughput_rps=1.0) for row in ROWS], "do not scale"),
     ("8.prediction", thread_scan, ROWS, "within", [*ROWS, replace(ROWS[-1], predicted_rps=3000.0)], "beyond"),
     ("9.saving", priority, LEVELS, "from load 0.9 on", LEVELS[:2], "not reached"),
-    ("11.latency", waiting, WAITED, "55 µs later", {one: WAITED[SPINNING] for one in WAITED}, "0 µs"),
+    ("11.latency", waiting, WAITED, "55.0 µs later", {one: WAITED[SPINNING] for one in WAITED}, "0 s later"),
     ("12.spike", out_of_memory, MEMORY, "8.0 times", replace(MEMORY, longest_s=0.001), "1.0 times"),
     ("13.speedup", replicas, REPLICAS, "not reached", [*REPLICAS, FOUR_TIMES_AND_MORE], "is reached"),
-    ("13.memory", replicas, REPLICAS, "+15.0%", REPLICAS[:1], "+0.0%"),
+    ("13.memory", replicas, REPLICAS, "15.0 % more", REPLICAS[:1], "0 % more"),
     ("15.wake_lag", convoy, (ALONE, BESIDE), "a convoy", (ALONE, ALONE), "no convoy"),
-    ("15.busy", convoy, (ALONE, BESIDE), "falls by 50%", (ALONE, ALONE), "falls by 0%"),
+    ("15.busy", convoy, (ALONE, BESIDE), "falls by 50.0 %", (ALONE, ALONE), "falls by 0 %"),
 ]  # fmt: skip
 
 

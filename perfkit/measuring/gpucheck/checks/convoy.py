@@ -11,6 +11,7 @@ from perfkit.measuring.gpucheck.bench import GRAPH, Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.closed_loop import run_loop
 from perfkit.measuring.gpucheck.line import VERDICT, Claim, Line
+from perfkit.units import format_duration, format_percent
 
 LAG = Claim("15.wake_lag", VERDICT, "how much later workers go on beside a thread that computes in Python")
 FALL = Claim("15.busy", VERDICT, "how much less the device is used beside it")
@@ -77,8 +78,8 @@ def judge(found: tuple[Row, Row]) -> list[Line]:
                 "beside_p50_s": beside.wake_lag_p50_s,
                 "beside_p99_s": beside.wake_lag_p99_s,
             },
-            f"{beside.wake_lag_p50_s * 1e3:.2f} ms at the median instead of {alone.wake_lag_p50_s * 1e3:.2f} ms: "
-            f"{'a convoy behind the lock' if is_convoy else 'no convoy'}",
+            f"{format_duration(beside.wake_lag_p50_s)} at the median instead of "
+            f"{format_duration(alone.wake_lag_p50_s)}: {'a convoy behind the lock' if is_convoy else 'no convoy'}",
         ),
         FALL.recorded(
             {
@@ -86,13 +87,13 @@ def judge(found: tuple[Row, Row]) -> list[Line]:
                 "alone_gpu_util_ratio": alone.gpu_util_ratio,
                 "beside_gpu_util_ratio": beside.gpu_util_ratio,
             },
-            f"throughput falls by {fall:.0%}, utilisation from {_told(alone)} to {_told(beside)}",
+            f"throughput falls by {format_percent(fall)}, utilisation from {_told(alone)} to {_told(beside)}",
         ),
     ]
 
 
 def _told(row: Row) -> str:
-    return "not told" if row.gpu_util_ratio is None else f"{row.gpu_util_ratio:.0%}"
+    return "not told" if row.gpu_util_ratio is None else format_percent(row.gpu_util_ratio)
 
 
 CHECK = Check(

@@ -9,6 +9,7 @@ from perfkit.measuring.gpucheck.bench import Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, Claim, Line
 from perfkit.measuring.gpucheck.worker import Worker, quantile, worker
+from perfkit.units import format_bytes
 
 PINNED = Claim("5.pinned", MUST, "copies from pinned memory are faster than from pageable memory")
 OVERLAP = Claim("5.overlap", MUST, "a pinned copy runs beside a chain of matrix products")
@@ -77,7 +78,7 @@ def judge(found: Figures) -> list[Line]:
         PINNED.judged(
             gain >= LEAST_GAIN_RATIO,
             {"pinned_bytes_per_s": pinned_rate, "pageable_bytes_per_s": pageable_rate, "gain_ratio": gain},
-            f"pinned {pinned_rate / 1e9:.1f} GB/s, pageable {pageable_rate / 1e9:.1f} GB/s: {gain:.2f} times, "
+            f"pinned {format_bytes(pinned_rate)}/s, pageable {format_bytes(pageable_rate)}/s: {gain:.2f} times, "
             f"at least {LEAST_GAIN_RATIO:g} is needed",
         ),
         OVERLAP.judged(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.gpucheck.bench import Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, Claim, Line
 from perfkit.measuring.gpucheck.worker import quantile, worker
+from perfkit.units import format_duration, format_percent
 
 CLOCK = Claim("2.clock", MUST, "an event's time is the kernel's cycles by the SM clock")
 ALLOWED_RATIO = 0.05
@@ -31,7 +33,7 @@ def measure(bench: Bench, effort: Effort) -> Figures:
     """Heat the device with matrix products, then time the kernel between two looks at the clock."""
     with worker(bench) as mine:
         heat = bench.multiply(_CHAIN_S)
-        until_ns = bench.device.clock.now_ns() + round(effort.seconds(_HEAT_S) * 1e9)
+        until_ns = bench.device.clock.now_ns() + round(effort.seconds(_HEAT_S) * NS_PER_S)
         while bench.device.clock.now_ns() < until_ns:
             mine.call(heat)
         spin = bench.spin(_SPIN_S)
@@ -64,9 +66,10 @@ def judge(found: Figures) -> list[Line]:
         "off_ratio": off_ratio,
     }
     reason = (
-        f"events say {found.event_s * 1e3:.3f} ms, cycles by clock {expected_s * 1e3:.3f} ms: {off_ratio:.1%} apart"
+        f"events say {format_duration(found.event_s)}, cycles by the clock {format_duration(expected_s)}: "
+        f"{format_percent(off_ratio)} apart"
     )
-    return [CLOCK.judged(off_ratio <= ALLOWED_RATIO, figures, f"{reason}, {ALLOWED_RATIO:.0%} is allowed")]
+    return [CLOCK.judged(off_ratio <= ALLOWED_RATIO, figures, f"{reason}, {format_percent(ALLOWED_RATIO)} is allowed")]
 
 
 CHECK = Check(number=2, name="event clock", cap_s=15.0, claims=(CLOCK,), measure=measure, judge=judge)

@@ -16,6 +16,7 @@ from perfkit.measuring.gpucheck.bench import Bench, Board, Monitors, Work
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, Claim, Line
 from perfkit.measuring.gpucheck.worker import worker
+from perfkit.units import format_percent
 
 UTIL = Claim("10.util", MUST, "utilisation at rest, under one spinning block, under matrix products")
 MONITORS = Claim("10.monitors", MUST, "SM activity under one spinning block, under matrix products")
@@ -98,8 +99,8 @@ def _util(found: Figures) -> Line:
     return UTIL.judged(
         rest <= MOST_AT_REST and spin >= LEAST_BUSY and multiply >= LEAST_BUSY,
         {"rest_ratio": rest, "spinning_ratio": spin, "multiplying_ratio": multiply},
-        f"{rest:.0%} at rest (at most 10 %), {spin:.0%} under one block and {multiply:.0%} under matrix products "
-        "(at least 90 %)",
+        f"{format_percent(rest)} at rest (at most 10 %), {format_percent(spin)} under one block and "
+        f"{format_percent(multiply)} under matrix products (at least 90 %)",
     )
 
 
@@ -112,7 +113,7 @@ def _monitors(found: Figures) -> Line:
     told = "not told"
     if occupancy is not None:
         is_met = is_met and OCCUPANCY[0] <= occupancy <= OCCUPANCY[1]
-        told = f"{occupancy:.0%} (5 to 60 %)"
+        told = f"{format_percent(occupancy)} (5 to 60 %)"
     return MONITORS.judged(
         is_met,
         {
@@ -120,8 +121,8 @@ def _monitors(found: Figures) -> Line:
             "multiplying_sm_active_ratio": multiply.sm_active_ratio,
             "multiplying_occupancy_ratio": occupancy,
         },
-        f"{spin.sm_active_ratio:.2%} of the multiprocessors under one block (below 3 %), "
-        f"{multiply.sm_active_ratio:.0%} under matrix products (above 80 %), occupancy {told}",
+        f"{format_percent(spin.sm_active_ratio)} of the multiprocessors under one block (below 3 %), "
+        f"{format_percent(multiply.sm_active_ratio)} under matrix products (above 80 %), occupancy {told}",
     )
 
 

@@ -13,6 +13,7 @@ from perfkit.measuring.gpucheck.bench import Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, VERDICT, Claim, Line
 from perfkit.measuring.gpucheck.worker import mean, worker
+from perfkit.units import format_percent
 
 SOONER = Claim("9.sooner", MUST, "a probe of high priority waits no longer than one of normal priority")
 SAVING = Claim("9.saving", VERDICT, "seed 003 says -40 %: at which load?")
@@ -95,7 +96,7 @@ def judge(found: list[Level]) -> list[Line]:
     }
     worst = max(found, key=lambda one: one.high_s / one.normal_s)
     reached = [one for one in found if one.saving_ratio >= CLAIMED_SAVING_RATIO]
-    told = ", ".join(f"{-one.saving_ratio:+.0%} at load {one.load_ratio:g}" for one in found)
+    told = ", ".join(f"{format_percent(one.saving_ratio)} sooner at load {one.load_ratio:g}" for one in found)
     verdict = f"-40 % is reached from load {reached[0].load_ratio:g} on" if reached else "-40 % is not reached"
     return [
         SOONER.judged(

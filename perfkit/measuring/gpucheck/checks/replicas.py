@@ -11,6 +11,7 @@ from perfkit.measuring.gpucheck.bench import GRAPH, Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.closed_loop import run_loop
 from perfkit.measuring.gpucheck.line import VERDICT, Claim, Line
+from perfkit.units import format_percent
 
 SPEEDUP = Claim("13.speedup", VERDICT, "seed 003 says 4.2 times with replicas: what does one device give?")
 MEMORY = Claim("13.memory", VERDICT, "memory of further replicas")
@@ -51,7 +52,7 @@ def judge(found: list[Row]) -> list[Line]:
         ),
         MEMORY.recorded(
             {"held_bytes": {row.replicas: row.held_bytes for row in found}, "grown_ratio": grown},
-            f"{last.replicas} replicas hold {grown:+.1%} of what one holds",
+            f"{last.replicas} replicas hold {format_percent(grown)} more than one",
         ),
     ]
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perfkit.clock import NS_PER_S
-from perfkit.measuring.gpucheck.bench import Batch, Bench, Work
+from perfkit.measuring.gpucheck.bench import Bench, Work
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, Claim, Line
 from perfkit.measuring.gpucheck.worker import Worker, quantile, together, worker
 from perfkit.serving.devices.device import Buffer, Span
+from perfkit.serving.devices.lane import Batch
+from perfkit.units import format_duration
 
 SUM = Claim("3.sum", MUST, "the stages add up to the whole, at the 95th percentile")
 SPANS = Claim("3.spans", MUST, "no event span is longer than the time its thread waited")
@@ -100,13 +102,13 @@ def judge(found: list[Passage]) -> list[Line]:
         SUM.judged(
             p95 <= 1.0,
             {"requests": len(found), "off_p95_s": off_s, "off_p95_of_allowed_ratio": p95},
-            f"{off_s * 1e3:.3f} ms apart at the 95th percentile of {len(found)} requests, "
+            f"{format_duration(off_s)} apart at the 95th percentile of {len(found)} requests, "
             f"{p95:.2f} of what is allowed (5 % or 0.3 ms)",
         ),
         SPANS.judged(
             excess_s <= ALLOWED_SPAN_S,
             {"excess_s": excess_s},
-            f"the longest span exceeds its request by {excess_s * 1e3:.3f} ms; 0.1 ms is allowed",
+            f"the longest span exceeds its request by {format_duration(excess_s)}; 0.1 ms is allowed",
         ),
     ]
 

@@ -10,6 +10,7 @@ from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.closed_loop import Loop, run_loop
 from perfkit.measuring.gpucheck.line import MUST, VERDICT, Claim, Line
 from perfkit.measuring.gpucheck.prediction import predict_rps
+from perfkit.units import format_percent
 
 LITTLE = Claim("8.little", MUST, "threads = throughput · latency in every row")
 SCALING = Claim("8.scaling", VERDICT, "eager stays flat behind Python's lock, graphs scale")
@@ -89,7 +90,7 @@ def _prediction(found: list[Row]) -> Line:
     is_close = worst.error_ratio <= EXPECTED_ERROR_RATIO
     return PREDICTION.recorded(
         {"worst_error_ratio": worst.error_ratio},
-        f"the worst prediction ({worst.level}, {worst.threads} threads) is {worst.error_ratio:.0%} off, "
+        f"the worst prediction ({worst.level}, {worst.threads} threads) is {format_percent(worst.error_ratio)} off, "
         f"{'within' if is_close else 'beyond'} the 15 % expected",
     )
 

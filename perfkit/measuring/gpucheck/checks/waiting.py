@@ -13,6 +13,7 @@ from perfkit.measuring.gpucheck.bench import BLOCKING, SPINNING, Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, VERDICT, Claim, Line
 from perfkit.measuring.gpucheck.worker import quantile, together, worker
+from perfkit.units import format_duration
 
 CPU = Claim("11.cpu", MUST, "waiting asleep takes at most 0.3 of the processor time of spinning")
 LATENCY = Claim("11.latency", VERDICT, "by how much later a sleeping thread goes on")
@@ -64,11 +65,12 @@ def judge(found: dict[str, Waited]) -> list[Line]:
         CPU.judged(
             ratio <= MOST_CPU_RATIO,
             {"asleep_cpu_s": asleep.cpu_s, "spinning_cpu_s": spinning.cpu_s, "wall_s": asleep.wall_s, "ratio": ratio},
-            f"{asleep.cpu_s:.2f} s of the processor asleep, {spinning.cpu_s:.2f} s spinning: {ratio:.2f} of it",
+            f"{format_duration(asleep.cpu_s)} of the processor asleep, {format_duration(spinning.cpu_s)} spinning: "
+            f"{ratio:.2f} of it",
         ),
         LATENCY.recorded(
             {"asleep_s": asleep.wake_lag_s, "spinning_s": spinning.wake_lag_s, "later_s": later_s},
-            f"a sleeping thread goes on {abs(later_s) * 1e6:.0f} µs {'later' if later_s >= 0 else 'sooner'}",
+            f"a sleeping thread goes on {format_duration(abs(later_s))} {'later' if later_s >= 0 else 'sooner'}",
         ),
     ]
 
