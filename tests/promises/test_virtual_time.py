@@ -61,14 +61,14 @@ class Agenda(ManualClock):
         self._live_until(self._now_ns + by_ns)
 
     def wait(self, condition, until_ns):
-        condition.release()  # what happens meanwhile may need the lock
+        condition.__exit__(None, None, None)  # what happens meanwhile may need the lock
         if self._entries and (until_ns is None or self._entries[0][0] < until_ns):
             self._live_until(self._entries[0][0])
         elif until_ns is not None:
             self._live_until(until_ns)
         else:
             self.at_the_end()
-        condition.acquire()
+        condition.__enter__()
 
     def _live_until(self, until_ns):
         while self._entries and self._entries[0][0] <= until_ns:

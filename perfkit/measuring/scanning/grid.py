@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ from perfkit.measuring.audience import Step, attending
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, record
 from perfkit.measuring.load.loops import ClosedLoop, Load
 from perfkit.measuring.phase import Plan, Progress, find_payloads
-from perfkit.measuring.scanning.host import Given, Host
+from perfkit.measuring.scanning.host import Given, Host, Launched
 from perfkit.measuring.scanning.plan import Axis, Point, ScanPlan, find_field, grid
 from perfkit.measuring.service import Service
+from perfkit.settings.server import ServerSettings
 
 USUAL_CONCURRENCY = 8  # users, where nobody says how many
 PART_OVERHEAD_S = 0.8  # a part's own: settle, change the setting, start and stop the processes, save
@@ -108,26 +109,39 @@ class Scan:
 
 
 def scan(
-    service: Service,
+    target: Service | ServerSettings,
     name: str | Mapping[str, Sequence[Any]],
     values: Sequence[Any] = (),
     load: Load | None = None,
     seconds: float = 5.0,
 ) -> Scan:
-    """Vary a setting or load field of a running service: `seconds` per point, in two interleaved rounds.
+    """Vary a setting or load field: `seconds` per point, in two interleaved rounds.
 
+    A running service is reconfigured live and has its settings back afterwards. With settings instead, the scan
+    starts a service of its own, and a new one wherever a setting cannot change live.
     For a grid give names with their values: `scan(service, {"workers": [1, 2], "batch.max_size": [1, 8]})`.
-    Without a load there are 8 users in a closed loop. Afterwards the service has the settings that it had
-    before. Raises ConfigError for an unknown name or value, TargetFailed when the service dies.
+    Without a load there are 8 users in a closed loop. Raises ConfigError for an unknown name or value, TargetFailed
+    when the service dies.
     """
     load = load or ClosedLoop(concurrency=USUAL_CONCURRENCY)
     wanted = {name: values} if isinstance(name, str) else name
     axes = {key: Axis(name=find_field(key, load), values=tuple(its)) for key, its in wanted.items()}
-    before, host = service.settings, Given(service)
+    before = target if isinstance(target, ServerSettings) else target.settings
     plan = ScanPlan(points=grid(before, load, axes), seconds=seconds, rounds=2, seed=0)
+    with _host_of(target) as host, attending() as tell:
+        return run_scan(plan, host, new_scan_folder(), lambda progress: tell(progress.step))
+
+
+@contextlib.contextmanager
+def _host_of(target: Service | ServerSettings) -> Iterator[Host]:
+    """A service at the settings of each point; a given one is put back in the end."""
+    if isinstance(target, ServerSettings):
+        with Launched() as launched:
+            yield launched
+        return
+    before, host = target.settings, Given(target)
     try:
-        with attending() as tell:
-            return run_scan(plan, host, new_scan_folder(), lambda progress: tell(progress.step))
+        yield host
     finally:
         with contextlib.suppress(TargetFailed):  # it died: what ended the scan is the error to tell
             host.at(before)

@@ -20,6 +20,7 @@ from perfkit.units import format_duration
 
 if TYPE_CHECKING:
     from perfkit.measuring.gpucheck.bench import Bench
+    from perfkit.measuring.gpucheck.check import Effort
     from perfkit.measuring.gpucheck.runner import Told
 
 _KINDS = {MUST: "must pass", VERDICT: "verdicts (recorded, whichever way they turn out)"}
@@ -40,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file that gets a line as soon as a check is done (default perfkit-gpucheck.jsonl)",
     )
+    parser.add_argument(
+        "--effort",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="share of the specified repetitions, above 0 and at most 1; less than 1 only tries the script out",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
 
 
@@ -48,10 +56,10 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.gpucheck.open import open_bench
     from perfkit.measuring.gpucheck.runner import document
 
-    wanted, started_ns = _numbers(options.only), REAL_CLOCK.now_ns()
+    wanted, effort, started_ns = _numbers(options.only), _effort(options.effort), REAL_CLOCK.now_ns()
     with _opened(options.out) as file:
         bench = open_bench(options.device)
-        told = _checked(bench, wanted, file, started_ns)
+        told = _checked(bench, wanted, effort, file, started_ns)
     result = document(bench, told, _since_s(started_ns))
     print(json.dumps(result) if options.json else "\n".join(_table(result)))
     code = exit_code([line for one in told for line in one.lines])
@@ -61,9 +69,16 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _checked(bench: Bench, wanted: Sequence[int], file: TextIO, started_ns: int) -> list[Told]:
-    """Run the wanted checks; each one's lines are in the file before the next begins."""
+def _effort(share: float) -> Effort:
     from perfkit.measuring.gpucheck.check import Effort
+
+    if not 0 < share <= 1:
+        raise ConfigError(f"--effort is {share:g}; it takes a share above 0 and at most 1")
+    return Effort(share)
+
+
+def _checked(bench: Bench, wanted: Sequence[int], effort: Effort, file: TextIO, started_ns: int) -> list[Told]:
+    """Run the wanted checks; each one's lines are in the file before the next begins."""
     from perfkit.measuring.gpucheck.order import CHECKS
     from perfkit.measuring.gpucheck.runner import TOTAL_S, heading, run_checks
 
@@ -76,7 +91,7 @@ def _checked(bench: Bench, wanted: Sequence[int], file: TextIO, started_ns: int)
             print(f"{told.check.number:>2} {told.check.name}: {format_duration(told.seconds)}", file=sys.stderr)
 
     checks = [check for check in CHECKS if check.number in wanted]
-    return run_checks(bench, checks, tell, Effort(), total_s=TOTAL_S - _since_s(started_ns))
+    return run_checks(bench, checks, tell, effort, total_s=TOTAL_S - _since_s(started_ns))
 
 
 def _since_s(started_ns: int) -> float:

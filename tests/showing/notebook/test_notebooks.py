@@ -9,12 +9,18 @@ import nbformat
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
+DEVICE = next(path for path in NOTEBOOKS if path.name == "03_the_device.ipynb")
 SMALL = {
     "01_first_run.ipynb": "seconds = 0.3\nworker_counts = [1, 2]\nbatch_sizes = [1, 8]",
     "02_threads_queues_lanes.ipynb": "seconds = 0.3\nrounds = 1\nusers = [4]\ncrowds = [50]\ncounts = [1, 2]\n"
     "intervals_s = [0.005, 0.0005]",
+    "03_the_device.ipynb": 'device = "simulated:h200"\neffort = 0.05\nseconds = 0.5\n',
 }
-RESULTS = {"01_first_run.ipynb": 5, "02_threads_queues_lanes.ipynb": 13}  # runs and scans in the archive afterwards
+RESULTS = {  # runs and scans in the archive afterwards
+    "01_first_run.ipynb": 5,
+    "02_threads_queues_lanes.ipynb": 13,
+    "03_the_device.ipynb": 3,
+}
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.name)
@@ -33,20 +39,40 @@ def sources(notebook):
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.timeout(240)
-def test_it_runs_top_to_bottom_headless(path, tmp_path):
+def run_headless(notebook, folder):
+    """Run every cell; nothing may be said on stderr. The kinds of outputs that were shown."""
+    client = nbclient.NotebookClient(
+        notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute(env=os.environ | {"IPYTHONDIR": str(folder / "ipython")})
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
+    return {kind for output in outputs for kind in output.get("data", ())}
+
+
+def read_small(path):
+    """A notebook with the parameters of a test."""
     notebook = read(path)
     parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
     parameters.source = SMALL[path.name]
-    client = nbclient.NotebookClient(
-        notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(tmp_path)}}
-    )
-    client.execute(env=os.environ | {"IPYTHONDIR": str(tmp_path / "ipython")})
-    shown = {kind for cell in notebook.cells for output in cell.get("outputs", ()) for kind in output.get("data", ())}
+    return notebook
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path == DEVICE else []) for path in NOTEBOOKS]
+)
+@pytest.mark.timeout(400)
+def test_it_runs_top_to_bottom_headless(path, tmp_path):
+    shown = run_headless(read_small(path), tmp_path)
     assert {"text/html", "text/plain", "application/vnd.jupyter.widget-view+json"} <= shown
-    errors = [output for cell in notebook.cells for output in cell.get("outputs", ()) if output.get("name") == "stderr"]
-    assert errors == []
     assert len(list((tmp_path / "perfkit-runs").iterdir())) == RESULTS[path.name]
+
+
+def test_the_first_experiment_on_the_device_runs_headless(tmp_path):
+    notebook = read_small(DEVICE)
+    measures = next(at for at, cell in enumerate(notebook.cells) if "show_findings(check" in cell.source)
+    notebook.cells = notebook.cells[: measures + 1]
+    assert "application/vnd.jupyter.widget-view+json" in run_headless(notebook, tmp_path)
 
 
 def test_a_cell_defines_nothing(path):
