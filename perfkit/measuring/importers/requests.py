@@ -74,9 +74,11 @@ class RequestLog:
         if len(self._totals) < 2:
             return (whole,)
         loop: dict[str, Any] = {name: of_whole[name] for name in ("loop", "has_think_time") if name in of_whole}
+        order = np.argsort(columns["label"], kind="stable")
+        edges = np.searchsorted(columns["label"][order], np.arange(len(self._totals) + 1))
         parts = [
-            _level(name, [self._totals[index]], columns[columns["label"] == index], {**self._rough(), **loop})
-            for name, index in self._labels.items()
+            _level(name, [self._totals[at]], columns[order[edges[at] : edges[at + 1]]], {**self._rough(), **loop})
+            for name, at in self._labels.items()
         ]
         return (whole, *parts)
 

@@ -12,6 +12,7 @@ from perfkit.measuring.importers.imported import Imported, Level, Profile
 from perfkit.showing.cli import console
 from perfkit.units import ABSENT, format_duration, format_number, format_percent, format_rate
 
+_LEVELS = 60  # rows of results that are shown
 _METRICS = 40  # rows of a scrape that are shown
 _SCOPES = {
     "request": "one latency a request",
@@ -35,7 +36,7 @@ def print_imported(imported: Imported) -> None:
     out = console.results()
     if imported.levels:
         out.print(levels_table(imported))
-    for level in imported.levels:
+    for level in imported.levels[:_LEVELS]:
         if level.reasons:
             console.say(f"{level.name}: {level.grade}: {level.reasons[0]}", style="dim")
     for profile in imported.profiles:
@@ -64,8 +65,10 @@ def levels_table(imported: Imported) -> Table:
     """One row a level."""
     headings = ("row", "result", "clients", "requests", "errors", "rate", "mean", "P50", "P95", "P99", "max", "grade")
     table = _table(headings, words=("result", "grade"))
-    for level in imported.levels:
+    for level in imported.levels[:_LEVELS]:
         table.add_row(*map(Text, _cells(level)))
+    if len(imported.levels) > _LEVELS:
+        table.caption = f"the first {_LEVELS} of {len(imported.levels):,}; --json has them all"
     return table
 
 
