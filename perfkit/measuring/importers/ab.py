@@ -18,7 +18,7 @@ from perfkit.measuring.importers.requests import RequestLog
 from perfkit.measuring.importers.source import Source
 
 NAME, PERCENTILES_NAME, REQUESTS_NAME = "ab report", "ab percentile CSV", "ab request list"
-_PERCENT = re.compile(r"^\s*(\d+)%\s+(\d+)\b", re.MULTILINE)
+_PERCENT = re.compile(r"^\s*(\d{1,15})%\s+(\d{1,15})\b", re.MULTILINE)
 _PERCENT_COLUMNS = ["Percentage served", "Time in ms"]
 _REQUEST_COLUMNS = ["starttime", "seconds", "ctime", "dtime", "ttime", "wait"]
 _NO_NUMBER = "no number in its cells"
@@ -48,7 +48,7 @@ def read(source: Source) -> Imported:
         raise ConfigError(f"{source.path}: an ab report without a result (it was stopped or found no server)")
     times = {int(p): int(ms) / 1e3 for p, ms in _PERCENT.findall(text)}
     failed, bad = _figure(text, "Failed requests"), _figure(text, "Non-2xx responses")
-    mean = re.search(r"^Total:\s+\d+\s+(\d+)", text, re.MULTILINE)
+    mean = re.search(r"^Total:\s+\d+\s+(\d{1,15})", text, re.MULTILINE)
     level = Level(
         name="run",
         loop="closed",
@@ -131,5 +131,5 @@ def _figure(text: str, name: str) -> float | None:
 
 def _unanswered(text: str) -> int:
     """Failures that are no replies of another length."""
-    match = re.search(r"\(Connect: (\d+), Receive: (\d+), Length: \d+, Exceptions: (\d+)\)", text)
+    match = re.search(r"\(Connect: (\d{1,15}), Receive: (\d{1,15}), Length: \d+, Exceptions: (\d{1,15})\)", text)
     return sum(map(int, match.groups())) if match else 0

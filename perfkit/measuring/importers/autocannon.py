@@ -15,7 +15,8 @@ from perfkit.measuring.importers.source import Source
 
 NAME, TEXT_NAME = "autocannon JSON", "autocannon text"
 _CELLS = re.compile(r"^│ (.*) │$", re.MULTILINE)
-_CONNECTIONS = re.compile(r"^(\d+) connections", re.MULTILINE)
+_CONNECTIONS = re.compile(r"^(\d{1,9}) connections", re.MULTILINE)
+_COUNT = re.compile(r"\d{1,15}")
 _DONE = re.compile(r"requests in (\S+?),")
 _PERCENTILES = {0.5: "p50", 0.75: "p75", 0.9: "p90", 0.975: "p97_5", 0.99: "p99", 0.999: "p99_9"}
 _MADE_UP = 1.05  # more latencies than replies
@@ -80,7 +81,7 @@ def read_text(source: Source) -> Imported:
     heading = next((row for row in rows if row[0] == "Stat"), [])
     latency = next((row for row in rows if row[0] == "Latency"), [])
     times = {name: duration_s(cell) for name, cell in zip(heading, latency, strict=False)}
-    codes = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[0].isdecimal() and row[1].isdecimal()}
+    codes = {row[0]: int(row[1]) for row in rows if len(row) == 2 and all(map(_COUNT.fullmatch, row))}
     statuses = {code: many for code, many in codes.items() if len(code) == 3}
     connections, done = _CONNECTIONS.search(text), _DONE.search(text)
     seconds = duration_s(done[1]) if done else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 
@@ -22,6 +21,7 @@ _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 _UNIT = re.compile(r"\s*([a-zµμ]+|[纳微毫]?秒|分钟|小时)?", re.IGNORECASE)
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _COMMA = re.compile(r"[-+]?\d+,\d+")
+_MOST = 1e18  # nothing that is measured here is larger
 _ABSENT = {"", "-", "–", "—", "n/a", "[n/a]", "na", "nan", "-nan", "null", "none", "inf", "-inf"}
 
 
@@ -30,7 +30,8 @@ def duration_s(text: str, unit: str | None = None, decimal: str = ".") -> float 
     word = text.strip()
     parts = _GO_PART.findall(word)
     if parts and "".join(number + name for number, name in parts) == word:
-        return sum(in_seconds(float(number), name) for number, name in parts)
+        whole_s = sum(in_seconds(float(number), name) for number, name in parts)
+        return whole_s if whole_s <= _MOST else None
     match = _NUMBER.search(word)
     value = number(word, decimal)
     if value is None or match is None:
@@ -57,7 +58,7 @@ def number(text: str, decimal: str = ".") -> float | None:
         value = float(digits) * _multiple(word[match.end() :])
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= _MOST else None
 
 
 def has_unit(text: str) -> bool:

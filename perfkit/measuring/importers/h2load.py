@@ -18,10 +18,12 @@ from perfkit.measuring.importers.source import Source
 NAME, LOG_NAME = "h2load report", "h2load request log"
 _LOG_ROW = re.compile(r"1\d{15}\t-?\d{1,3}\t\d+")
 _FINISHED = re.compile(r"^finished in (\S+), (\S+) req/s", re.MULTILINE)
-_COUNTS = re.compile(r"^requests: (\d+) total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed", re.MULTILINE)
-_TIMEOUTS = re.compile(r"(\d+) timeout")
+_NUMBER = r"(\d{1,15})"
+_KINDS = ("total", "started", "done", "succeeded", "failed")
+_COUNTS = re.compile("^requests: " + ", ".join(f"{_NUMBER} {kind}" for kind in _KINDS), re.MULTILINE)
+_TIMEOUTS = re.compile(r"(\d{1,15}) timeout")
 _TIMES = re.compile(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", re.MULTILINE)
-_CLIENTS = re.compile(r"(\d+) total client\(s\)")
+_CLIENTS = re.compile(r"(\d{1,15}) total client\(s\)")
 _STREAMS = re.compile(r"^Application protocol: h2", re.MULTILINE)  # a client may have several requests in flight
 _NO_NUMBER = "no number in its cells"
 

@@ -19,8 +19,8 @@ NAME, CSV_NAME = "hey report", "hey CSV"
 _CSV_COLUMNS = {"response-time", "status-code", "offset"}
 _FIGURE = r"^\s*{}:\s*(\S+)(?: secs?)?\s*$"
 _PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)% in (\S+) secs", re.MULTILINE)
-_COUNT = re.compile(r"^\s*\[(\d+)\]\s+(\d+) responses", re.MULTILINE)
-_FAILED = re.compile(r"^\s*\[(\d+)\]\s+(?!\d+ responses)\S", re.MULTILINE)
+_COUNT = re.compile(r"^\s*\[(\d{1,15})\]\s+(\d{1,15}) responses", re.MULTILINE)
+_FAILED = re.compile(r"^\s*\[(\d{1,15})\]\s+(?!\d+ responses)\S", re.MULTILINE)
 _ERRORS = "Error distribution:"
 _NO_NUMBER = "no number in response-time or offset"
 

@@ -60,5 +60,5 @@ def _pair(text: str) -> tuple[float | None, float | None]:
 
 def _failed(text: str) -> int | None:
     """`2.34% 63 out of 2691`; older versions print `✓ 63 ✗ 2628`, failures first."""
-    match = re.search(r"(\d+) out of \d+", text) or re.search(r"✓ (\d+)\s+✗ \d+", text)
+    match = re.search(r"(\d{1,15}) out of \d+", text) or re.search(r"✓ (\d{1,15})\s+✗ \d+", text)
     return int(match[1]) if match else None

@@ -21,7 +21,7 @@ _PARTS = ("Client Send", "Network+Server Send/Recv", "Server Queue", "Client Rec
 _COMPUTE = ("Server Compute Input", "Server Compute Infer", "Server Compute Output")
 _NO_NUMBER = "no number in its load or throughput"
 _BLOCK = re.compile(r"^Request (concurrency|rate): ([\d.]+)(?: inference requests per second)?\s*$", re.M | re.I)
-_PERCENTILE_LINE = re.compile(r"^\s*p(\d+(?:\.\d+)?) latency: (\d+) usec", re.MULTILINE)
+_PERCENTILE_LINE = re.compile(r"^\s*p(\d+(?:\.\d+)?) latency: (\d{1,15}) usec", re.MULTILINE)
 UNSTABLE = "load level without a result (the measurement did not become stable, or stopped)"
 _TIMING = Timing(unit="us", clock="none", scope="cumulative", basis="sent")
 
@@ -93,19 +93,19 @@ def read_text(source: Source) -> Imported:
 
 
 def _text_level(match: re.Match[str], text: str, notes: list[str]) -> Level | None:
-    count, rate = _figure(text, r"Request count: (\d+)"), _figure(text, r"Throughput: (\S+) infer/sec")
+    count, rate = _figure(text, r"Request count: (\d{1,15})"), _figure(text, r"Throughput: (\S+) infer/sec")
     if count is None or rate is None:
         return None
     load = "Concurrency" if match[1].lower() == "concurrency" else "Request Rate"
     value = float(match[2])
-    executed, inferred = _figure(text, r"Execution count: (\d+)"), _figure(text, r"Inference count: (\d+)")
+    executed, inferred = _figure(text, r"Execution count: (\d{1,15})"), _figure(text, r"Inference count: (\d{1,15})")
     if executed and inferred:
         notes.append(f"{load.lower()} {value:g}: average batch on the server {inferred / executed:.3g}")
     found = {round(float(p) / 100, 8): float(us) for p, us in _PERCENTILE_LINE.findall(text)}
     figures = {
         "requests": int(count),
         "throughput_rps": rate,
-        "mean_s": _us(_figure(text, r"Avg latency: (\d+) usec")),
+        "mean_s": _us(_figure(text, r"Avg latency: (\d{1,15}) usec")),
         "percentiles_s": _seconds(found),
     }
     return _level(load, value, None, figures)

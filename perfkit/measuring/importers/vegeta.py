@@ -168,7 +168,9 @@ def _text_level(name: str, text: str) -> Level | None:
         min_s=latencies.get("min"),
         max_s=latencies.get("max"),
         percentiles_s={
-            int(key) / 100: value for key, value in latencies.items() if key.isdigit() and value is not None
+            int(key) / 100: value
+            for key, value in latencies.items()
+            if key.isdecimal() and len(key) == 2 and value is not None
         },
     )
 

@@ -15,13 +15,13 @@ from perfkit.measuring.importers.source import Source
 
 NAME, NAME_2 = "wrk report", "wrk2 report"
 _START = re.compile(r"^Running \S+ (?:test|.*) @ ", re.MULTILINE)
-_CONNECTIONS = re.compile(r"(\d+) threads and (\d+) connections")
+_CONNECTIONS = re.compile(r"(\d{1,15}) threads and (\d{1,15}) connections")
 _LATENCY = re.compile(r"^\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)", re.MULTILINE)
 _PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*$", re.MULTILINE)
-_DONE = re.compile(r"(\d+) requests in (\S+),")
+_DONE = re.compile(r"(\d{1,15}) requests in (\S+),")
 _RATE = re.compile(r"Requests/sec:\s*(\S+)")
-_BAD = re.compile(r"Non-2xx or 3xx responses:\s*(\d+)")
-_SOCKET = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
+_BAD = re.compile(r"Non-2xx or 3xx responses:\s*(\d{1,15})")
+_SOCKET = re.compile(r"Socket errors: connect (\d{1,15}), read (\d{1,15}), write (\d{1,15}), timeout (\d{1,15})")
 _WRK2 = re.compile(r"Detailed Percentile spectrum|\(HdrHistogram|Thread calibration|\d+\.\d{3}%")
 _CORRECTED = "wrk adds made-up latencies where one exceeds the expected interval: mean and tail may be too high"
 CUT = "report without its end (no count of requests)"
