@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from perfkit import children
@@ -51,7 +50,7 @@ def check_device(device: str, *numbers: int, effort: float = 1.0) -> Findings:
     with tempfile.TemporaryDirectory(prefix="perfkit-device-") as folder:
         words = ["--device", device, "--only", ",".join(map(str, numbers)), "--effort", str(effort), "--json"]
         child = children.spawn(
-            [sys.executable, "-P", "-m", "perfkit", "gpucheck", *words, "--out", str(Path(folder) / "lines.jsonl")],
+            [sys.executable, "-P", "-m", "perfkit", "gpucheck", *words, "--out", folder],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

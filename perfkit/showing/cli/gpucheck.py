@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.clock import NS_PER_S, REAL_CLOCK, calendar_now
 from perfkit.errors import ConfigError, EnvironmentLacks
 from perfkit.measuring.gpucheck.line import MUST, VERDICT, exit_code
 from perfkit.units import format_duration
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("perfkit-gpucheck.jsonl"),
-        metavar="FILE",
-        help="file that gets a line as soon as a check is done (default perfkit-gpucheck.jsonl)",
+        default=Path("perfkit-runs"),
+        metavar="DIR",
+        help="folder for a new file that gets a check's lines as soon as it is done (default perfkit-runs)",
     )
     parser.add_argument(
         "--effort",
@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.measuring.gpucheck.runner import document
 
     wanted, effort, started_ns = _numbers(options.only), _effort(options.effort), REAL_CLOCK.now_ns()
+    bench = open_bench(options.device)
     with _opened(options.out) as file:
-        bench = open_bench(options.device)
         told = _checked(bench, wanted, effort, file, started_ns)
-    result = document(bench, told, _since_s(started_ns))
+    result = document(bench, told, _since_s(started_ns)) | {"effort": effort.share, "file": file.name}
     print(json.dumps(result) if options.json else "\n".join(_table(result)))
     code = exit_code([line for one in told for line in one.lines])
     if result["left_behind"]:  # its thread may be inside a call that never ends, and an orderly exit would wait for it
@@ -113,11 +113,14 @@ def _numbers(text: str | None) -> tuple[int, ...]:
     return wanted
 
 
-def _opened(path: Path) -> TextIO:
+def _opened(folder: Path) -> TextIO:
+    """A file that was not there before, named by the moment."""
+    path = folder / f"gpucheck-{calendar_now().replace(':', '-')}.jsonl"
     try:
-        return path.open("w", encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        return path.open("x", encoding="utf-8")
     except OSError as error:
-        raise EnvironmentLacks(f"cannot write {path}: {error.strerror}; name another file by --out") from error
+        raise EnvironmentLacks(f"cannot write {path}: {error.strerror}; name another folder by --out") from error
 
 
 def _write(file: TextIO, row: Mapping[str, Any]) -> None:
@@ -136,4 +139,4 @@ def _table(result: Mapping[str, Any]) -> Iterator[str]:
         for line in lines:
             yield f"  {line['id']:<18}{line['status']:<10}{line['name']}"
             yield f"  {'':<28}{line['reason']}"
-    yield f"\n{format_duration(result['seconds'])} in all"
+    yield f"\n{format_duration(result['seconds'])} in all; every line is in {result['file']}"

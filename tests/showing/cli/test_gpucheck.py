@@ -35,9 +35,9 @@ def gpucheck(capsys, out, *words):
 
 
 def test_the_document_and_the_file_hold_the_same_lines(capsys, tmp_path):
-    code, printed = gpucheck(capsys, tmp_path / "lines.jsonl", "--device", "simulated:h200", "--only", "5,14", "--json")
+    code, printed = gpucheck(capsys, tmp_path, "--device", "simulated:h200", "--only", "5,14", "--json")
     document = json.loads(printed)
-    first, *lines = [json.loads(row) for row in (tmp_path / "lines.jsonl").read_text().splitlines()]
+    first, *lines = [json.loads(row) for row in Path(document["file"]).read_text().splitlines()]
     assert (code, [line["id"] for line in document["checks"]]) == (0, ["5.pinned", "5.overlap", "14.tokens"])
     assert [{"simulated": True, **line} for line in document["checks"]] == lines
     assert {name: first[name] for name in ("schema", "simulated", "device")} == {
@@ -48,7 +48,7 @@ def test_the_document_and_the_file_hold_the_same_lines(capsys, tmp_path):
 
 
 def test_the_table_says_that_it_is_simulated_and_keeps_must_lines_and_verdicts_apart(capsys, tmp_path):
-    _, printed = gpucheck(capsys, tmp_path / "lines.jsonl", "--device", "simulated:h200", "--only", "14")
+    _, printed = gpucheck(capsys, tmp_path, "--device", "simulated:h200", "--only", "14")
     assert printed.splitlines()[0] == "simulated:h200: simulated: this tests the script, not a GPU"
     assert "must pass" in printed
     assert "verdicts" in printed
@@ -56,14 +56,21 @@ def test_the_table_says_that_it_is_simulated_and_keeps_must_lines_and_verdicts_a
 
 
 def test_what_cannot_be_checked_is_refused(tmp_path):
-    for words in (["--device", "tpu"], ["--only", "99"], ["--only", "five"], ["--device", "simulated:h900"]):
-        assert main(["gpucheck", "--out", str(tmp_path / "lines.jsonl"), *words]) == ConfigError.exit_code
+    for words in (
+        ["--device", "tpu"],
+        ["--only", "99"],
+        ["--only", "five"],
+        ["--effort", "0"],
+        ["--device", "simulated:h900"],
+    ):
+        assert main(["gpucheck", "--out", str(tmp_path), *words]) == ConfigError.exit_code
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_it_says_what_is_missing(capsys, tmp_path):
-    assert main(["gpucheck", "--out", str(tmp_path / "lines.jsonl")]) == EnvironmentLacks.exit_code
+    assert main(["gpucheck", "--out", str(tmp_path)]) == EnvironmentLacks.exit_code
     assert "GPU" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_needs_torch_numpy_and_pynvml_alone(tmp_path):
@@ -84,7 +91,7 @@ def test_it_needs_torch_numpy_and_pynvml_alone(tmp_path):
         "--only",
         "1,14",
         "--out",
-        str(tmp_path / "lines.jsonl"),
+        str(tmp_path),
         "--json",
     ]
     done = subprocess.run(
@@ -102,7 +109,7 @@ def test_it_needs_torch_numpy_and_pynvml_alone(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_whole_script_judges_every_line_on_the_simulated_device_within_its_time(capsys, tmp_path):
-    code, printed = gpucheck(capsys, tmp_path / "lines.jsonl", "--device", "simulated:h200", "--json")
+    code, printed = gpucheck(capsys, tmp_path, "--device", "simulated:h200", "--json")
     document = json.loads(printed)
     found = {line["id"]: line["status"] for line in document["checks"]}
     assert set(found) == {claim.id for check in CHECKS for claim in check.claims}
