@@ -5,7 +5,7 @@ import pytest
 from perfkit.errors import ConfigError
 from perfkit.measuring.importers.audit import audit
 
-CHINESE = """并发数,平均延迟,P99延迟,实际QPS,GPU利用率
+CHINESE = """并发用户,平均响应时间,P99响应时间,实测QPS,显卡占用
 1,150ms,155ms,6.7,约10%
 5,190ms,240ms,25,约40%
 10,350ms,680ms,27,约60%
