@@ -222,7 +222,7 @@ def test_a_contest_draws_what_is_archived_and_keeps_the_curves_of_before(lab, op
     notebook = nbformat.read(NOTEBOOKS / "02_threads_queues_lanes.ipynb", as_version=4)
     shows_contest = next(at for at, cell in enumerate(notebook.cells) if cell.source.endswith("\nthreads"))
     notebook.cells = notebook.cells[: shows_contest + 1]
-    small = "seconds = 1.0\nrounds = 1\nusers = [1, 4]"
+    small = "seconds = 0.5\nrounds = 1\nusers = [1, 4]"
     next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())).source = small
     nbformat.write(notebook, lab.root / "contest.ipynb")
     known = set(lab.root.glob("perfkit-runs/scan-*"))

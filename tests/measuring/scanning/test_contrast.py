@@ -42,7 +42,7 @@ def test_a_question_without_sense_is_refused(wrong, says):
 
 
 def test_each_side_is_one_curve_over_the_varied_field(tmp_path):
-    found = contrast(asked(rounds=1), tmp_path / "scan")
+    found = contrast(asked(rounds=1, seconds=0.2), tmp_path / "scan")
     assert {label: [point["varied"] for point in points] for label, points in found.series.items()} == {
         "alone": [{"concurrency": 1}, {"concurrency": 8}],
         "batched": [{"concurrency": 1}, {"concurrency": 8}],

@@ -19,7 +19,7 @@ def contest(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("contest"))
         question = Question(
-            model="noop", sides=SIDES, name="concurrency", values=[1, 4], load=ClosedLoop(), seconds=0.4, rounds=1
+            model="noop", sides=SIDES, name="concurrency", values=[1, 4], load=ClosedLoop(), seconds=0.2, rounds=1
         )
         made = Contest(question, {"workers": [1, 2]})
         made.measure()
