@@ -7,7 +7,7 @@ request that hit the time-out has code 0 and the time-out as its latency. The CS
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -29,6 +29,7 @@ LINES_NAME, CSV_NAME, JSON_NAME, TEXT_NAME = (
 _CSV_ROW = re.compile(r"1\d{18},\d{1,3},\d+,\d+,\d+,")
 _COLUMNS = ["timestamp", "code", "latency", "bytes_out", "bytes_in", "error"]
 _MORE_COLUMNS = ["body", "attack", "seq", "method", "url", "headers"]
+_STATUS = re.compile(r"(\d{1,3}):(\d{1,15})")
 _REPORT = re.compile(r"^Requests\s+\[total, rate", re.MULTILINE)
 _NS = 1e9
 _NOT_JSON = "not a JSON object with timestamp, code and latency"
@@ -90,13 +91,13 @@ def read_json(source: Source) -> Imported:
     """One report."""
     tally = Tally()
     report = load_object(source, "a vegeta report")
-    latencies = part(report, "latencies")
+    latencies, codes = part(report, "latencies"), part(report, "status_codes")
     lasted = [value for name in ("duration", "wait") if (value := figure(report, name, _NS)) is not None]
     level = Level(
         name="run",
         loop="open",
         requests=count(report, "requests"),
-        errors=_failed(count(report, "requests"), figure(report, "success")),
+        errors=_failed((code, count(codes, code)) for code in codes) if codes else None,
         duration_s=sum(lasted) or None,
         offered_rps=figure(report, "rate"),
         throughput_rps=figure(report, "throughput"),
@@ -154,13 +155,13 @@ def _text_level(name: str, text: str) -> Level | None:
     if "mean" not in times or "total" not in requests:
         return None
     total = number(requests["total"])
-    success = number(_fields(text, "Success").get("ratio", ""))
+    codes = _STATUS.findall(_line(text, "Status Codes"))
     latencies = {key: duration_s(value) for key, value in times.items()}
     return Level(
         name=name,
         loop="open",
         requests=None if total is None else int(total),
-        errors=_failed(total, None if success is None else success / 100),
+        errors=_failed((code, int(many)) for code, many in codes) if codes else None,
         duration_s=duration_s(lasted.get("total", "")),
         offered_rps=number(requests.get("rate", "")),
         throughput_rps=number(requests.get("throughput", "")),
@@ -193,5 +194,11 @@ def _is_error(code: int, error: object) -> bool:
     return bool(error) or not 200 <= code < 400
 
 
-def _failed(total: float | None, success: float | None) -> int | None:
-    return None if total is None or success is None else round(total * max(0.0, 1 - success))
+def _failed(codes: Iterable[tuple[str, int | None]]) -> int:
+    """Replies that are neither 2xx nor 3xx; code 0 had none."""
+    return sum(many or 0 for code, many in codes if not code.startswith(("2", "3")))
+
+
+def _line(text: str, word: str) -> str:
+    match = re.search(rf"^{word}\s+\[[^\]]*\]\s+(.*)$", text, re.MULTILINE)
+    return match[1] if match else ""
