@@ -16,38 +16,44 @@ from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, plai
 
 Figures = Mapping[str, Any]
 _HEIGHT = 400
+_BARS_HEIGHT = 340
+_NO_LEGEND = 40  # pixels below the axis
 _LEVELS = {"inference_mode": "kernel by kernel", "cuda_graph": "as one CUDA graph"}
 _CLAIMED_SAVING = 0.40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """One panel of bars over a common axis; None = not told by the device."""
+    """One panel of bars over a common axis; None = not told by the device.
+
+    The colours of the bars begin with the one numbered `first_hue` and repeat after `hues` of them.
+    """
 
     axis: str
     values: Mapping[str, float | None]
-    pattern: str = ".3g"
+    first_hue: int = 0
+    hues: int = len(COLORS)
 
 
 def plot_bars(panels: Sequence[Bars], *, title: str, simulated: bool) -> go.Figure:
     """Panels side by side, each value written above its bar."""
     figure = make_subplots(rows=1, cols=len(panels), horizontal_spacing=0.14)
     for at, panel in enumerate(panels, 1):
-        told = ["not told" if value is None else format(value, panel.pattern) for value in panel.values.values()]
+        told = ["not told" if value is None else format(value, ".3g") for value in panel.values.values()]
         figure.add_bar(
             x=[plain(name) for name in panel.values],
             y=list(panel.values.values()),
             text=told,
             textposition="outside",
             cliponaxis=False,
-            marker_color=[COLORS[number % len(COLORS)] for number in range(len(told))],
+            marker_color=[COLORS[panel.first_hue + number % panel.hues] for number in range(len(told))],
             showlegend=False,
             hovertemplate="%{x}: %{text}<extra></extra>",
             row=1,
             col=at,
         )
         figure.update_yaxes(title_text=panel.axis, rangemode="tozero", row=1, col=at)
-    return dressed(figure, title, simulated, _HEIGHT)
+    return dressed(figure, title, simulated, _BARS_HEIGHT).update_layout(margin_b=_NO_LEGEND)
 
 
 def plot_copies(pinned: Figures, overlap: Figures, *, simulated: bool) -> go.Figure:
@@ -83,7 +89,7 @@ def plot_priority(saving: Figures, *, simulated: bool) -> go.Figure:
         col=2,
     )
     figure.update_xaxes(title_text="background load (%)")
-    figure.update_yaxes(title_text=f"mean latency on the device ({unit})", rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title_text=f"mean latency ({unit})", rangemode="tozero", row=1, col=1)
     figure.update_yaxes(title_text="change (%)", rangemode="tozero", row=1, col=2)
     return dressed(figure, "Stream priority under load", simulated, _HEIGHT)
 
@@ -144,7 +150,7 @@ def plot_meters(util: Figures, monitors: Figures, *, simulated: bool) -> go.Figu
     }
     panels = [
         Bars(axis="GPU utilisation (%)", values=_percent(told)),
-        Bars(axis="multiprocessors active (%)", values=_percent(active)),
+        Bars(axis="multiprocessors active (%)", values=_percent(active), first_hue=1),
     ]
     return plot_bars(panels, title="Two meters of the same work", simulated=simulated)
 
@@ -159,7 +165,7 @@ def plot_convoy(lag: Figures, busy: Figures, *, simulated: bool) -> go.Figure:
     }
     used = {"alone": busy["alone_gpu_util_ratio"], "beside": busy["beside_gpu_util_ratio"]}
     panels = [
-        Bars(axis="wake lag (ms)", values={name: value * 1e3 for name, value in lags.items()}),
+        Bars(axis="wake lag (ms)", values={name: value * 1e3 for name, value in lags.items()}, hues=2),
         Bars(axis="GPU utilisation (%)", values=_percent(used)),
     ]
     return plot_bars(panels, title="A thread that computes in Python beside four workers", simulated=simulated)
