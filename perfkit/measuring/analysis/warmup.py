@@ -89,7 +89,7 @@ def _round_window(run: RunData, rows: pd.DataFrame, entry: object) -> Window | N
     first = int(np.flatnonzero(answered)[cut.dropped]) if cut.dropped else 0
     start = float(scheduled[max(first, _fill(run, len(order)))])
     end = _round_end(run, scheduled, entry)
-    if end <= start:
+    if end <= start or (run.is_closed_loop and end - start < _turn_ns(run, (received - scheduled)[answered])):
         return None
     warmup_s = (start - float(scheduled[0])) / NS_PER_S
     index = int(entry["index"])  # type: ignore[index]
@@ -99,6 +99,11 @@ def _round_window(run: RunData, rows: pd.DataFrame, entry: object) -> Window | N
 def _fill(run: RunData, requests: int) -> int:
     """The users of a closed loop all start at once: their first requests fill the service and are not its flow."""
     return min(run.users or 0, requests // 2)
+
+
+def _turn_ns(run: RunData, latency_ns: Floats) -> float:
+    """How long one turn of a closed loop takes. A shorter window holds the answers of one batch and no flow at all."""
+    return float(np.median(latency_ns)) + run.think_s * NS_PER_S if len(latency_ns) else 0.0
 
 
 def _round_end(run: RunData, scheduled: Floats, entry: object) -> float:

@@ -56,6 +56,12 @@ def test_a_round_without_requests_has_no_window(healthy_run):
     assert [window.round for window in find_windows(dataclasses.replace(healthy_run, rounds=rounds))] == [0, 1, 2]
 
 
+def test_a_closed_loop_that_made_no_whole_turn_after_its_fill_has_no_window(scenario):
+    run = scenario(seed=3, shape="normal", users=4, seconds=6.0, rounds=1).run()
+    first = run.requests.sort_values("scheduled_ns").iloc[:8]  # a turn to fill the service, and the start of the next
+    assert find_windows(dataclasses.replace(run, requests=first)) == ()
+
+
 def test_a_slow_start_of_every_round_is_not_measured(scenario):
     run = scenario(seed=3, shape="normal", users=4, seconds=6.0, rounds=2).run()
     slow = run.requests.copy()
