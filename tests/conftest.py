@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,14 @@ _PATIENCE_S = 20.0
 
 settings.register_profile("perfkit", deadline=None)  # a busy machine is no failure
 settings.load_profile("perfkit")
+
+
+@pytest.fixture(autouse=True)
+def _leaves_the_thread_as_it_was() -> Iterator[None]:
+    """Inference mode that is left on, by a lane that stays open, would hold in all tests after."""
+    yield
+    torch = sys.modules.get("torch")
+    assert torch is None or not torch.is_inference_mode_enabled(), "a lane was left open on this thread"
 
 
 @pytest.fixture

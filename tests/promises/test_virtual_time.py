@@ -195,6 +195,7 @@ class VirtualServer:
         seat = dispatcher.new_seat()
         while (taken := dispatcher.take(seat)) is not None:
             self.station.serve(taken)
+        self.station.close()
 
 
 def live(requests):

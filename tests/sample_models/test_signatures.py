@@ -33,7 +33,9 @@ MODELS = {
 def answer_of(model, device, payload):
     """What a batch of one gives."""
     collated = model.collate([model.preprocess(payload)])
-    outputs, _ = device.open_lane("test", 1).run(model.predict, collated)
+    lane = device.open_lane("test", 1)
+    outputs, _ = lane.run(model.predict, collated)
+    lane.close()
     return model.postprocess(model.split(outputs, 1)[0])
 
 

@@ -99,13 +99,6 @@ def cuda_rig(read, clock=REAL_CLOCK) -> Rig:
     return Rig(device, call, tensor_blob, device.place, lambda blob: int(read(blob)[0]), error_ns)
 
 
-@pytest.fixture(autouse=True)
-def _leaves_the_thread_as_it_was():
-    """Inference mode that is left on would hold in all tests after."""
-    yield
-    assert not torch.is_inference_mode_enabled(), "a lane was left open on this thread"
-
-
 @pytest.fixture(scope="session")
 def fake_cuda():
     """The package that stands in for torch.cuda."""
