@@ -318,6 +318,13 @@ class Crowd(RuleBasedStateMachine):
         assert server.service.books.batches.in_use == 0
 
     def teardown(self):
+        try:
+            self.judge()
+        finally:
+            self.server.station.close()
+
+    def judge(self):
+        """The end of the story: what waits is served, and nothing is left."""
         while self.server.pipeline.queued:
             self.server.serve_batch()
         self.what_is_held_is_held_for_somebody()
