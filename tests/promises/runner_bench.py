@@ -52,7 +52,8 @@ class Bench:
             room=self.room,
             checks_outputs=checks_outputs,
         )
-        self.lane = (device or CpuDevice()).open_lane("model-0")
+        self.device = device or CpuDevice()
+        self.lane = self.device.open_lane("model-0")
         self.runner = BatchRunner(tools, self.lane)
 
     def run(self, items):
@@ -61,7 +62,11 @@ class Bench:
         jobs = [Job(item, receiver=None, row=requests.open(), deadline_ns=0) for item in items]
         for job in jobs:
             job.item = job.payload
-        answered = {id(job): output for job, output in self.runner.run(jobs, TAKEN, CpuLap(requests.cpu_ns))}
+        try:
+            ended = self.runner.run(jobs, TAKEN, CpuLap(requests.cpu_ns))
+        finally:
+            self.device.leave_worker()  # the thread is the test's
+        answered = {id(job): output for job, output in ended}
         for job in jobs:
             requests.close(job.row)
         return jobs, [answered.get(id(job)) for job in jobs]
