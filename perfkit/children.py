@@ -55,6 +55,24 @@ def _spawn_forever() -> None:
             started.set_exception(error)
 
 
+def same_perfkit() -> dict[str, str]:
+    """The environment in which a child finds this perfkit, also one that is on our path and not installed."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return _with_path([home, os.environ.get("PYTHONPATH", "")])
+
+
+def same_imports() -> dict[str, str]:
+    """The environment in which a child can import all that this process can, and what lies in the working folder.
+
+    The latter shadows nothing.
+    """
+    return _with_path([*sys.path, os.getcwd()])
+
+
+def _with_path(places: list[str]) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
 def stop(child: subprocess.Popen[bytes], grace_s: float = 5.0) -> int:
     """Ask a child to end (SIGTERM), then kill it; returns its exit code. Safe to call twice."""
     if child.poll() is None:

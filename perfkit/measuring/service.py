@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import io
 import json
-import os
 import queue
 import shutil
 import signal
@@ -175,7 +174,7 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stream,
-            env=_environment(),
+            env=children.same_imports(),
         )
     stop_grace_s = settings.http.pre_stop_s + settings.http.drain_s + _LAST_ANSWERS_S
     child = Child(process=process, log=log, placement=placement, stop_grace_s=stop_grace_s)
@@ -187,11 +186,6 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
         child.forget()
         raise
     return Service(ready["url"], ready["control_url"], child, is_simulated=settings.is_simulated)
-
-
-def _environment() -> dict[str, str]:
-    # What can be imported here, and what lies in the working folder, can be served; the latter shadows nothing.
-    return os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), os.getcwd()])}
 
 
 def attach(url: str) -> Service:

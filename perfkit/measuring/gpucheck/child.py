@@ -53,6 +53,7 @@ def check_device(device: str, *numbers: int, effort: float = 1.0) -> Findings:
             [sys.executable, "-P", "-m", "perfkit", "gpucheck", *words, "--out", folder],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=children.same_perfkit(),
         )
         try:
             printed, said = child.communicate()

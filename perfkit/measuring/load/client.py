@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import orjson
 
-import perfkit
 from perfkit import children
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
 from perfkit.measuring.load.spec import LoadSpec, write_spec
@@ -27,15 +25,8 @@ def start(spec: LoadSpec, folder: Path) -> GeneratorProcess:
     log_path = folder / f"{spec.report.stem}.log"
     command = [sys.executable, "-P", "-m", "perfkit.measuring.load.process", str(spec_path)]
     with log_path.open("wb") as log:
-        child = children.spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment())
+        child = children.spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=children.same_perfkit())
     return GeneratorProcess(child, spec, log_path)
-
-
-def _environment() -> dict[str, str]:
-    # The child imports the same perfkit, wherever this process found it.
-    home = str(Path(perfkit.__file__).parent.parent)
-    others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{home}{os.pathsep}{others}" if others else home}
 
 
 class GeneratorProcess:

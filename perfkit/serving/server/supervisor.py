@@ -80,7 +80,7 @@ class _Supervisor:
             process_group=None,
             pass_fds=(*self._listener_fds, self._spec_fd),
             stdin=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), os.getcwd()])},
+            env=children.same_imports(),
         )
         self._child = child
         if self._is_stopping:  # the signal came before there was anybody to pass it on to

@@ -87,7 +87,7 @@ class Child:
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # stdout belongs to the server's ready line
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), os.getcwd()])},
+                env=children.same_imports(),
             )
         except BaseException:
             ours.close()
