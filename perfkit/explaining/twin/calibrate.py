@@ -8,6 +8,7 @@ machine meets both; the preset then says in virtual time what they should give. 
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,8 @@ class Calibration:
     @property
     def median_error_ratio(self) -> float | None:
         """Median size of the error over the judged cells; None without one."""
-        errors = sorted(abs(cell.error_ratio or 0.0) for cell in self.judged)
-        if not errors:
-            return None
-        middle = len(errors) // 2
-        return errors[middle] if len(errors) % 2 else (errors[middle - 1] + errors[middle]) / 2
+        errors = [abs(cell.error_ratio or 0.0) for cell in self.judged]
+        return statistics.median(errors) if errors else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

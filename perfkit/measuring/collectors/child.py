@@ -11,11 +11,13 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from perfkit import children
 from perfkit.clock import NS_PER_S
 from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.collectors.collector import SeriesRow
+from perfkit.measuring.collectors.process import find_start
 from perfkit.measuring.collectors.sampling import READY
 from perfkit.measuring.collectors.series import read_series
 from perfkit.units import format_duration, format_number
@@ -23,7 +25,6 @@ from perfkit.units import format_duration, format_number
 DEFAULT_RATE_HZ = 5.0
 DEFAULT_NICENESS = -5
 _START_S = 20.0  # an interpreter start on a machine whose cores are all taken
-_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
 def start_child(module: str, spec_file: Path) -> subprocess.Popen[bytes]:
@@ -34,10 +35,7 @@ def start_child(module: str, spec_file: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", module, str(spec_file)]
     log = spec_file.with_name(f"{spec_file.name.partition('.')[0]}.log")
     with log.open("wb") as errors:
-        # A checkout that is on our path, but not installed, must be on the child's path too.
-        places = [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
-        child = children.spawn(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
+        child = children.spawn(command, stdout=subprocess.PIPE, stderr=errors, env=children.same_perfkit())
     is_ready = _await_ready(child)
     if is_ready:
         return child
@@ -73,12 +71,25 @@ def describe_pace(child: subprocess.Popen[bytes], rate_hz: float, niceness: int)
     return notes
 
 
-def read_back(path: Path) -> tuple[list[SeriesRow], str | None]:
-    """The rows that a child has written, and why there are none."""
+class Left(NamedTuple):
+    """What a child has written, why that is not all of it, and whether the process that it watched still runs."""
+
+    rows: list[SeriesRow]
+    missing: str | None
+    is_target_alive: bool
+
+
+def stop_child(child: subprocess.Popen[bytes], series: Path, target_pid: int) -> Left:
+    """End a child; it may have ended early, which is no fault when its target had ended before."""
+    has_ended_early = child.poll() is not None
+    code = children.stop(child)
+    is_target_alive = find_start(target_pid) is not None
     try:
-        return read_series(path), None
+        rows = read_series(series)
     except ArchiveError as error:
-        return [], str(error)
+        return Left([], str(error), is_target_alive)
+    cut = f"the sampler ended early with exit code {code}; rows end there"
+    return Left(rows, cut if has_ended_early and is_target_alive else None, is_target_alive)
 
 
 def describe_cost(rows: list[SeriesRow], source: str) -> list[str]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from perfkit import children
 from perfkit.errors import CollectorUnavailable
 from perfkit.measuring.collectors.child import (
     DEFAULT_NICENESS,
     DEFAULT_RATE_HZ,
     describe_cost,
     describe_pace,
-    read_back,
     start_child,
+    stop_child,
 )
 from perfkit.measuring.collectors.collector import Recording, Target
 from perfkit.measuring.collectors.process import Spec, find_start
@@ -49,19 +48,14 @@ class SystemSampler:
         """The rows of everything that was read; `missing` says why when the sampler ended early."""
         if self._child is None or self._target is None:
             raise RuntimeError("stop() without start()")
-        has_ended_early = self._child.poll() is not None
-        code = children.stop(self._child)
         path = _series_file(self._target)
-        rows, missing = read_back(path)
-        is_target_alive = find_start(self._target.pid) is not None
-        if missing is None and has_ended_early and is_target_alive:
-            missing = f"the sampler ended early with exit code {code}; rows end there"
+        left = stop_child(self._child, path, self._target.pid)
         notes = (
             *self._notes,
-            *describe_cost(rows, "sampler"),
-            *(() if is_target_alive else ("the target ended first",)),
+            *describe_cost(left.rows, "sampler"),
+            *(() if left.is_target_alive else ("the target ended first",)),
         )
-        return Recording(name=self.name, series=rows, files=(path,), notes=notes, missing=missing)
+        return Recording(name=self.name, series=left.rows, files=(path,), notes=notes, missing=left.missing)
 
     def _spec(self, target: Target) -> Spec:
         return Spec(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.gpucheck.bench import Bench
-from perfkit.measuring.gpucheck.worker import Request, lane, mean, quantile, request, together
+from perfkit.measuring.gpucheck.worker import Request, lane, quantile, request, together
 from perfkit.serving.devices.lane import Lane
 
 _WARM_UP = 3
@@ -46,18 +47,18 @@ class Loop:
     @property
     def mean_s(self) -> float:
         """Mean latency."""
-        return mean([one.latency_s for one in self.requests])
+        return fmean([one.latency_s for one in self.requests])
 
     @property
     def launch_s(self) -> float:
         """Mean time of a thread inside the model's call."""
-        return mean([launch for part in self.parts for launch in part.launches_ns]) / NS_PER_S
+        return fmean([launch for part in self.parts for launch in part.launches_ns]) / NS_PER_S
 
     @property
     def compute_s(self) -> float:
         """Mean time between the events around the computation."""
         spans = [one.instants.compute_ended_ns - one.instants.compute_started_ns for one in self.requests]
-        return mean(spans) / NS_PER_S
+        return fmean(spans) / NS_PER_S
 
     @property
     def little_ratio(self) -> float:

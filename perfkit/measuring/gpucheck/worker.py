@@ -164,10 +164,3 @@ def quantile(values: Sequence[float], share: float) -> float:
         raise ValueError("no values were measured")
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def mean(values: Sequence[float]) -> float:
-    """Their mean; raises ValueError without values."""
-    if not values:
-        raise ValueError("no values were measured")
-    return sum(values) / len(values)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from perfkit.clock import NS_PER_S
 from perfkit.errors import ConfigError
 from perfkit.measuring.importers.cells import number
 from perfkit.measuring.importers.delimited import Table, first_line, headings
@@ -22,7 +23,6 @@ _PERCENT = re.compile(r"^\s*(\d{1,15})%\s+(\d{1,15})\b", re.MULTILINE)
 _PERCENT_COLUMNS = ["Percentage served", "Time in ms"]
 _REQUEST_COLUMNS = ["starttime", "seconds", "ctime", "dtime", "ttime", "wait"]
 _NO_NUMBER = "no number in its cells"
-_SECOND_NS = 1_000_000_000
 
 
 def matches(head: str) -> bool:
@@ -99,10 +99,10 @@ def read_percentiles(source: Source) -> Imported:
 
 def read_requests(source: Source) -> Imported:
     """Every request. Of a cut list no percentile is taken."""
-    tally, log = Tally(), RequestLog(resolution_ns=_SECOND_NS)
+    tally, log = Tally(), RequestLog(resolution_ns=NS_PER_S)
     for row in Table(source, tally).rows():
         try:
-            log.add(int(row[1]) * _SECOND_NS, int(row[4]) * 1_000_000, False, "")
+            log.add(int(row[1]) * NS_PER_S, int(row[4]) * 1_000_000, False, "")
         except ValueError:
             tally.dropped[_NO_NUMBER] += 1
     tally.kept = len(log)

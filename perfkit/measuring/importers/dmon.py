@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.importers.gpu_columns import Column, GpuRows, Instant
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
 from perfkit.measuring.importers.source import Source
@@ -28,7 +29,6 @@ _SERIES = {
     "txpci": ("pcie_tx_rate", "bytes/s"),
 }
 _HEADING = re.compile(r"#\s*(?:Date\s+)?(?:Time\s+)?gpu\b", re.IGNORECASE)
-_NS_PER_S = 1_000_000_000
 _DAY_S = 86_400
 _CUT = "another number of cells than the heading"
 _NO_GPU = "no GPU's number, or a time that cannot be read"
@@ -116,7 +116,7 @@ class _Log:
         """From date and time, else the time of day, else the row's place at a second a look."""
         look = self._looks[gpu] = self._looks.get(gpu, -1) + 1
         if "time" not in self._names:
-            return look * _NS_PER_S
+            return look * NS_PER_S
         day = words[self._names.index("date")] if "date" in self._names else "19700101"
         try:
             stamp = datetime.strptime(f"{day} {words[self._names.index('time')]}", "%Y%m%d %H:%M:%S")
@@ -126,7 +126,7 @@ class _Log:
         while "date" not in self._names and seconds < self._last_s:
             seconds += _DAY_S  # past midnight
         self._last_s = seconds
-        return seconds * _NS_PER_S
+        return seconds * NS_PER_S
 
     def remarks(self) -> Iterator[str]:
         """What a reader of the figures should know."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.importers.document import count, figure, items, load_object, part
 from perfkit.measuring.importers.imported import Imported, Level, Loop, Tally, Timing
 from perfkit.measuring.importers.instants import epoch_ns
@@ -14,7 +15,6 @@ from perfkit.measuring.importers.requests import RequestLog
 from perfkit.measuring.importers.source import Source
 
 NAME = "ghz JSON"
-_NS = 1e9
 _BROKEN = "call without a usable time stamp or latency"
 
 
@@ -65,16 +65,17 @@ def _calls(calls: list[Any]) -> tuple[Tally, RequestLog]:
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
     shares = [
-        (figure(one, "percentage", 100), figure(one, "latency", _NS)) for one in items(document, "latencyDistribution")
+        (figure(one, "percentage", 100), figure(one, "latency", NS_PER_S))
+        for one in items(document, "latencyDistribution")
     ]
     errors = part(document, "errorDistribution")
     return {
         "requests": count(document, "count"),
         "errors": sum(count(errors, name) or 0 for name in errors),
         "throughput_rps": figure(document, "rps"),
-        "duration_s": figure(document, "total", _NS),
-        "mean_s": figure(document, "average", _NS),
-        "min_s": figure(document, "fastest", _NS),
-        "max_s": figure(document, "slowest", _NS),
+        "duration_s": figure(document, "total", NS_PER_S),
+        "mean_s": figure(document, "average", NS_PER_S),
+        "min_s": figure(document, "fastest", NS_PER_S),
+        "max_s": figure(document, "slowest", NS_PER_S),
         "percentiles_s": {p: value for p, value in shares if p is not None and value is not None},
     }

@@ -12,6 +12,7 @@ import math
 
 import orjson
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.importers.cells import number
 from perfkit.measuring.importers.delimited import Table, first_line, headings
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
@@ -26,7 +27,6 @@ _DEFINITION = "definition of a metric"
 _NO_NUMBER = "no number in its value or time"
 _NOT_JSON = "not a k6 point (a cut line?)"
 _TELLING = {"http_req_duration", "dropped_iterations", "http_req_connecting", "vus", "vus_max"}
-_SECOND_NS = 1_000_000_000
 _CONNECTED = "latency leaves out the time to connect (http_req_duration)"
 
 
@@ -104,7 +104,7 @@ class _Collector:
 
 def read_csv(source: Source) -> Imported:
     """Every request."""
-    collector = _Collector(_SECOND_NS)
+    collector = _Collector(NS_PER_S)
     table = Table(source, collector.tally)
     at = {name: index for index, name in enumerate(table.columns) if name in _WANTED}
     metric_at, stamp_at, value_at = (at[name] for name in ("metric_name", "timestamp", "metric_value"))

@@ -6,13 +6,15 @@ known by its uuid, else its bus, else its index. The times have no zone and are 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.importers.delimited import Table, headings
 from perfkit.measuring.importers.gpu_columns import Column, GpuRows, Instant, is_untold
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
+from perfkit.measuring.importers.instants import epoch_ns
 from perfkit.measuring.importers.source import Source
 
 NAME = "nvidia-smi CSV"
@@ -42,8 +44,7 @@ _HOME_MADE = {
     "temperature": "temperature.gpu",
 }
 _IDENTITY = ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index")
-_NS_PER_US, _NS_PER_S = 1_000, 1_000_000_000
-_STAMP = re.compile(r"(\d{4})[/-](\d\d)[/-](\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
+_NS_PER_US = 1_000
 _NO_TIME = "time stamp that cannot be read"
 _NOTHING = "no value in any of its columns"
 
@@ -115,15 +116,9 @@ def _source(cells: Mapping[str, str]) -> str:
 def _time_ns(text: str | None, number: int) -> int | None:
     """Nanoseconds since the epoch; without a column of times the rows are counted as a second apart."""
     if text is None:
-        return number * _NS_PER_S
-    match = _STAMP.fullmatch(text)
-    if match is not None:
-        year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
-        try:
-            whole = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-        except ValueError:
-            return None
-        return int(whole.timestamp()) * _NS_PER_S + int((match[7] or "0").ljust(9, "0"))
+        return number * NS_PER_S
+    with contextlib.suppress(ValueError):
+        return epoch_ns(text.replace("/", "-"))
     try:
         seconds = float(text)
     except ValueError:

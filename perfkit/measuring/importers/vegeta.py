@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from perfkit.clock import NS_PER_S
 from perfkit.measuring.importers.cells import duration_s, number
 from perfkit.measuring.importers.delimited import Table, first_line
 from perfkit.measuring.importers.document import count, figure, load_object, part
@@ -31,7 +32,6 @@ _COLUMNS = ["timestamp", "code", "latency", "bytes_out", "bytes_in", "error"]
 _MORE_COLUMNS = ["body", "attack", "seq", "method", "url", "headers"]
 _STATUS = re.compile(r"(\d{1,3}):(\d{1,15})")
 _REPORT = re.compile(r"^Requests\s+\[total, rate", re.MULTILINE)
-_NS = 1e9
 _NOT_JSON = "not a JSON object with timestamp, code and latency"
 _NO_NUMBER = "no number in timestamp, code or latency"
 _REQUESTS = Timing(unit="ns", clock="epoch, at the send", scope="request", basis="sent")
@@ -92,7 +92,7 @@ def read_json(source: Source) -> Imported:
     tally = Tally()
     report = load_object(source, "a vegeta report")
     latencies, codes = part(report, "latencies"), part(report, "status_codes")
-    lasted = [value for name in ("duration", "wait") if (value := figure(report, name, _NS)) is not None]
+    lasted = [value for name in ("duration", "wait") if (value := figure(report, name, NS_PER_S)) is not None]
     level = Level(
         name="run",
         loop="open",
@@ -101,9 +101,9 @@ def read_json(source: Source) -> Imported:
         duration_s=sum(lasted) or None,
         offered_rps=figure(report, "rate"),
         throughput_rps=figure(report, "throughput"),
-        mean_s=figure(latencies, "mean", _NS),
-        min_s=figure(latencies, "min", _NS),
-        max_s=figure(latencies, "max", _NS),
+        mean_s=figure(latencies, "mean", NS_PER_S),
+        min_s=figure(latencies, "min", NS_PER_S),
+        max_s=figure(latencies, "max", NS_PER_S),
         percentiles_s=_percentiles(latencies),
     )
     tally.kept = 1
@@ -186,7 +186,9 @@ def _fields(text: str, word: str) -> dict[str, str]:
 
 
 def _percentiles(latencies: Mapping[str, Any]) -> dict[float, float]:
-    found = {int(name[:2]) / 100: figure(latencies, name, _NS) for name in latencies if re.fullmatch(r"\d\dth", name)}
+    found = {
+        int(name[:2]) / 100: figure(latencies, name, NS_PER_S) for name in latencies if re.fullmatch(r"\d\dth", name)
+    }
     return {p: value for p, value in found.items() if value is not None}
 
 

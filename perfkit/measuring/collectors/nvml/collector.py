@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfkit import children
 from perfkit.errors import CollectorUnavailable
 from perfkit.measuring.collectors.child import (
     DEFAULT_NICENESS,
     DEFAULT_RATE_HZ,
     describe_cost,
     describe_pace,
-    read_back,
     start_child,
+    stop_child,
 )
 from perfkit.measuring.collectors.collector import Recording, SeriesRow, Target
 from perfkit.measuring.collectors.nvml.library import missing_library
 from perfkit.measuring.collectors.nvml.process import Spec
-from perfkit.measuring.collectors.process import find_start
 from perfkit.units import format_duration
 
 _MODULE = "perfkit.measuring.collectors.nvml.process"
@@ -59,12 +57,8 @@ class GpuSampler:
         """The rows of everything that was told, and as facts what was not told and why."""
         if self._child is None or self._target is None:
             raise RuntimeError("stop() without start()")
-        has_ended_early = self._child.poll() is not None
-        code = children.stop(self._child)
         path = _series_file(self._target)
-        rows, missing = read_back(path)
-        if missing is None and has_ended_early and find_start(self._target.pid) is not None:
-            missing = f"the sampler ended early with exit code {code}; rows end there"
+        rows, missing, _ = stop_child(self._child, path, self._target.pid)
         facts = _read_facts(_facts_file(self._target))
         cost = (*describe_cost(rows, "gpu_sampler"), *_describe_jitter(rows))
         notes = (*self._notes, *cost, *(note for gpu in facts.get("gpus", ()) for note in describe(gpu)))

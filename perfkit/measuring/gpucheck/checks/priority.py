@@ -7,12 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import fmean
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.gpucheck.bench import Bench
 from perfkit.measuring.gpucheck.check import Check, Effort
 from perfkit.measuring.gpucheck.line import MUST, VERDICT, Claim, Line
-from perfkit.measuring.gpucheck.worker import mean, worker
+from perfkit.measuring.gpucheck.worker import worker
 from perfkit.units import format_percent
 
 SOONER = Claim("9.sooner", MUST, "a probe of high priority waits no longer than one of normal priority")
@@ -55,7 +56,7 @@ def _level(bench: Bench, load: float, probes: int) -> Level:
             priority, mine = (HIGH, high) if at % 2 else (0, normal)
             latencies[priority].append(mine.call(work).latency_s)
             clock.sleep_until(clock.now_ns() + round(rng.expovariate(1.0) * 1e-3 * NS_PER_S))
-    return Level(load_ratio=load, normal_s=mean(latencies[0]), high_s=mean(latencies[HIGH]))
+    return Level(load_ratio=load, normal_s=fmean(latencies[0]), high_s=fmean(latencies[HIGH]))
 
 
 @contextmanager

@@ -154,8 +154,11 @@ class SimulatedMemory:
         """Free the memory of the calls that are over, in the order in which they ended."""
         if not self._in_use:
             return
-        over = [entry for entry in self._in_use if self._has_ended(entry[0])]
-        self._in_use = [entry for entry in self._in_use if entry not in over]
+        over: list[tuple[Operation, Holding]] = []
+        kept: list[tuple[Operation, Holding]] = []
+        for entry in self._in_use:
+            (over if self._has_ended(entry[0]) else kept).append(entry)
+        self._in_use = kept
         for _, holding in sorted(over, key=lambda entry: entry[0].ended_ns or 0):
             for buffer in holding.buffers:
                 self._give_back(buffer)
