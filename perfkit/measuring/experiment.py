@@ -21,6 +21,7 @@ from perfkit.measuring.collectors.collector import Collector, Recording
 from perfkit.measuring.collectors.environment import fingerprint
 from perfkit.measuring.collectors.nvml.collector import GpuSampler
 from perfkit.measuring.collectors.sampler import SystemSampler
+from perfkit.measuring.collectors.source import folder_of_model, folder_of_process, read_source
 from perfkit.measuring.gilwaits import GilWaits
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import Plan, Progress, Round, Stream, Watch, find_payloads, run_round
@@ -139,6 +140,7 @@ def record_together(
         stats = service.stats()
         capped, executed = _capped(settings, stats), _executed(stats)
         loads = [load_to_nested(stream.load) for stream in plan.streams]
+        source = read_source(_source_folder(service, settings))
         found = []
         for place, one in enumerate((round_, *round_.beside)):
             manifest = dataclasses.replace(
@@ -146,6 +148,7 @@ def record_together(
                 simulated=service.is_simulated,
                 title=settings.model if settings else "service",
                 settings=fields.to_nested(settings) if settings else {},
+                source=source,
                 notes=one.notes + moved + capped + executed,
                 further={
                     "settings_moved": bool(moved),
@@ -156,6 +159,13 @@ def record_together(
             )
             found.append(_contents(service, one, manifest))
         return found
+
+
+def _source_folder(service: Service, settings: ServerSettings | None) -> Path | None:
+    """Where the code under test lies: that of the model, or the working folder of a service that is not ours."""
+    if settings is not None:
+        return folder_of_model(settings.model)
+    return folder_of_process(service.pid) if service.pid is not None else None
 
 
 def _contents(service: Service, round_: Round, manifest: Manifest) -> RunContents:

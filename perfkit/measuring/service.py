@@ -42,13 +42,20 @@ class Service:
     """
 
     def __init__(
-        self, url: str, control_url: str | None = None, child: Child | None = None, *, is_simulated: bool = False
+        self,
+        url: str,
+        control_url: str | None = None,
+        child: Child | None = None,
+        *,
+        is_simulated: bool = False,
+        pid: int | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self.is_simulated = is_simulated
         self.endpoint = Endpoint(url)
         self.control = Endpoint(control_url) if control_url else None
         self._child = child
+        self._pid = pid
 
     def __repr__(self) -> str:
         return f"Service({self.url!r}{', launched' if self._child else ''})"
@@ -63,8 +70,8 @@ class Service:
 
     @property
     def pid(self) -> int | None:
-        """Process id of a launched service's server at present; another one after it was restarted."""
-        return self._child.ready[-1]["pid"] if self._child else None
+        """Process id of a launched service's server at present (another one after it was restarted), or as given."""
+        return self._child.ready[-1]["pid"] if self._child else self._pid
 
     @property
     def predict_url(self) -> str:
@@ -188,15 +195,18 @@ def launch(settings: ServerSettings | None = None, **changes: Any) -> Service:
     return Service(ready["url"], ready["control_url"], child, is_simulated=settings.is_simulated)
 
 
-def attach(url: str) -> Service:
-    """A service that already runs, by its URL, perfkit's own or anybody's; raises TargetFailed when nothing answers."""
+def attach(url: str, pid: int | None = None) -> Service:
+    """A service that already runs, by its URL, perfkit's own or anybody's; raises TargetFailed when nothing answers.
+
+    With its process id (on this machine) its threads and counters are recorded, and the commit it runs from.
+    """
     endpoint = Endpoint(url)
     endpoint.probe()
     try:
         is_simulated = endpoint.get("/stats")["simulated"] is True  # what perfkit's own server says of itself
     except (PerfkitError, ValueError, LookupError, TypeError):
         is_simulated = False
-    return Service(url, is_simulated=is_simulated)
+    return Service(url, is_simulated=is_simulated, pid=pid)
 
 
 def _await_ready(child: Child, timeout_s: float) -> dict[str, Any]:

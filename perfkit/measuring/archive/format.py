@@ -7,7 +7,8 @@ History of the run folder's format (`schema` in `run.json` and `scan.json`):
     `series.parquet` (long form: time, source, name, unit, value). `stacks/*.json` are the profiler's
     recordings, `logs/` holds what the processes printed. Null is absent. The pair (round, request_id)
     names a request, (round, batch_id) a batch. Columns and manifest entries that this version does
-    not know are kept as they came.
+    not know are kept as they came. Added without a new number, absent in older runs: `source`, the git
+    state of the code under test; `pinned.txt` beside a manifest.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ READABLE_VERSIONS = (1,)
 
 MANIFEST_NAME = "run.json"
 SCAN_NAME = "scan.json"
+DEMO_NAME = "demo.json"  # says which scans and runs beside it are one demo
+PIN_NAME = "pinned.txt"  # beside a manifest: pruning leaves the folder alone; no part of what was measured
+INDEX_NAME = "index.sqlite"  # beside run folders: spares reading them all; never the truth
 
 MEMBER_NAME = re.compile(
     r"(requests|batches|series)\.parquet"

@@ -30,6 +30,7 @@ class Manifest:
     load: Mapping[str, Any] = field(default_factory=dict)
     varied: Mapping[str, Any] = field(default_factory=dict)  # dotted name -> value
     environment: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)  # git state of the code under test; empty without one
     certificate: Mapping[str, Any] | None = None  # the point as `scan --json` prints it; None until analysed
     rounds: Sequence[Mapping[str, Any]] = ()  # the load phases: index, started_ns, ended_ns
     gauges: Sequence[Mapping[str, Any]] = ()  # readings of the in-flight gauge
@@ -56,6 +57,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "load": (dict,),
     "varied": (dict,),
     "environment": (dict,),
+    "source": (dict,),
     "certificate": (dict, type(None)),
     "rounds": (list,),
     "gauges": (list,),

@@ -17,6 +17,7 @@ from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.analysis.best import choose_best
 from perfkit.measuring.analysis.knee import find_knee
 from perfkit.measuring.archive.durable import replace_file
+from perfkit.measuring.archive.format import DEMO_NAME
 from perfkit.measuring.audience import Step
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.load.loops import ClosedLoop, Load
@@ -149,7 +150,7 @@ def run_tour(model: str, folder: Path, pace: Pace, watch: TourWatch) -> Tour:
 def open_tour(folder: Path) -> Tour:
     """A tour that was archived before; raises ArchiveError."""
     try:
-        index = json.loads((folder / INDEX_NAME).read_text("utf-8"))
+        index = json.loads((folder / DEMO_NAME).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ArchiveError(f"{folder} holds no demo ({error}); give the folder that perfkit demo wrote") from error
     scan = open_scan_results(folder / "scan")
@@ -165,9 +166,6 @@ def open_tour(folder: Path) -> Tour:
     )
 
 
-INDEX_NAME = "demo.json"
-
-
 def _write_index(tour: Tour) -> None:
     document = {
         "schema": 1,
@@ -177,7 +175,7 @@ def _write_index(tour: Tour) -> None:
         "stacks_missing": tour.stacks_missing,
         "has_final": tour.final is not None,
     }
-    replace_file(tour.folder / INDEX_NAME, json.dumps(document, indent=1).encode())
+    replace_file(tour.folder / DEMO_NAME, json.dumps(document, indent=1).encode())
 
 
 def _point(settings: ServerSettings, load: ClosedLoop, cell: tuple[int, int], label: str) -> Point:

@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another load at the same time, reported apart: concurrency=1,lane=online, or rate_rps=400,lane=offline "
         "for an open loop (repeatable)",
     )
+    parser.add_argument(
+        "--pid", type=int, metavar="PID", help="the service's process here: records its threads, counters and commit"
+    )
     flags.add_seconds(parser, 10.0, "measured time, warm-up not counted")
     flags.add_parent(parser)
 
@@ -47,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     load = fields.replace(load, client)
     loads = {"": load, **flags.read_beside(options.beside, load)}
     with console.round_progress(f"load on {options.url}", options.seconds, options.json) as watch:
-        runs = measure_together(attach(options.url), loads, options.seconds, options.out, watch)
+        runs = measure_together(attach(options.url, options.pid), loads, options.seconds, options.out, watch)
     if options.json:
         found, *beside = ({**run.point, "folder": str(run.folder)} for run in runs.values())
         console.print_json({"schema": 1, **found} | ({"beside": beside} if beside else {}))

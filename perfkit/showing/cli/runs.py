@@ -1,45 +1,60 @@
-"""`perfkit runs`: what lies in the archive?"""
+"""`perfkit runs`: what lies in the archive, what is one of it, what may leave it, and in which form?"""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from perfkit.measuring.archive.runs import RunEntry
+ACTIONS = {
+    "list": "list runs and scans, newest first (what perfkit runs alone does)",
+    "show": "show one run or scan: figures, settings, environment, code, files",
+    "prune": "remove old runs and scans; without --yes it only says which",
+    "pin": "mark a run or scan as one that prune leaves alone",
+    "unpin": "take that mark away",
+}
+_MODULES = {"list": "runs_list", "show": "runs_show", "prune": "runs_prune"}
+ARCHIVE = Path("perfkit-runs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Flags of the command."""
+    """Actions of the command, each with its flags."""
+    from perfkit.showing.cli.runs_list import run as list_all
+
+    parser.set_defaults(folder=ARCHIVE, model=None, since=None, json=False, act=list_all)
+    add_json(parser)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    for name, text in ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        module = importlib.import_module(f"perfkit.showing.cli.{_MODULES.get(name, 'runs_pin')}")
+        module.add_arguments(action)
+        action.set_defaults(act=module.run)
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """Which archive folder."""
+    parser.add_argument("folder", type=Path, nargs="?", default=ARCHIVE, help=f"archive folder (default {ARCHIVE})")
+
+
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Which run of which archive folder."""
+    parser.add_argument("wanted", metavar="RUN", help="id, folder name, unique beginning of an id, or path")
     parser.add_argument(
-        "folder", type=Path, nargs="?", default=Path("perfkit-runs"), help="archive folder (default perfkit-runs)"
+        "--in", dest="folder", type=Path, default=ARCHIVE, metavar="DIR", help=f"archive folder (default {ARCHIVE})"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout and nothing else")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """In which form the result is told."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,  # it may stand before the action too
+        help="print one JSON document on stdout and nothing else",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """List runs and scans, newest first; broken folders are named with the reason."""
-    from perfkit.showing.cli import console
-    from perfkit.showing.cli.tables import runs_table
-
-    entries = _entries(options.folder)
-    if options.json:
-        rows = [dataclasses.asdict(entry) | {"path": str(entry.path)} for entry in entries]
-        simulated = any(entry.simulated for entry in entries)
-        console.print_json({"schema": 1, "simulated": simulated, "runs": rows})
-    elif entries:
-        console.results().print(runs_table(entries))
-    else:
-        console.remark(f"no runs in {options.folder}; perfkit scan or perfkit demo makes some")
-    return 0
-
-
-def _entries(folder: Path) -> list[RunEntry]:
-    """What a folder holds, and what the demos in it hold."""
-    from perfkit.measuring.archive.runs import list_runs
-    from perfkit.measuring.scanning.tour import INDEX_NAME
-
-    demos = sorted((index.parent for index in folder.glob(f"*/{INDEX_NAME}")), reverse=True)
-    return [entry for place in (folder, *demos) for entry in list_runs(place)]
+    """Whatever the action does; returns its exit code."""
+    code: int = options.act(options)
+    return code

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perfkit.measuring.analysis.flame import TopFrame
-from perfkit.measuring.archive.runs import RunEntry
+from perfkit.measuring.archive.entries import RunEntry
 from perfkit.measuring.scanning.grid import varied_text
 from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
@@ -153,4 +153,5 @@ def runs_table(entries: Sequence[RunEntry]) -> Table:
 def _result(entry: RunEntry) -> str:
     if entry.reason:
         return f"{entry.state}: {entry.reason}"
-    return ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())
+    grades = ", ".join(f"{count} {grade}" for grade, count in entry.grades.items())
+    return f"{grades} · pinned: {entry.pinned}" if entry.pinned else grades

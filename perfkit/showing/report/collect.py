@@ -24,7 +24,7 @@ def report_of_folder(folder: Path) -> ReportData:
         return report_of_scan(open_scan_results(folder))
     if (folder / "run.json").exists():
         return report_of_run(open_run(folder))
-    raise ConfigError(f"{folder} holds no demo, scan or run; perfkit runs FOLDER lists what there is")
+    raise ConfigError(f"{folder} holds no demo, scan or run; perfkit runs list FOLDER lists what there is")
 
 
 def report_of_tour(tour: Tour) -> ReportData:

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.archive.entries import RunEntry
 from perfkit.measuring.archive.folder import save_run
-from perfkit.measuring.archive.runs import RunEntry, find_run, list_runs
+from perfkit.measuring.archive.runs import find_run, list_runs
 from perfkit.measuring.archive.scanfolder import create_scan
 
 

@@ -69,7 +69,7 @@ def test_two_demos_in_a_row_leave_two_archives_the_latest_page_and_nothing_else(
     assert "simulated" in latest
     assert "perfkit demo: noop" in (folder / "report.html").read_text()
 
-    listed = perfkit("runs", "perfkit-demo", "--json").document["runs"]
+    listed = perfkit("runs", "list", "perfkit-demo", "--json").document["runs"]
     assert {Path(run["path"]).parent for run in listed} == {folder, other}
     assert {(run["kind"], run["simulated"]) for run in listed} >= {("scan", False), ("scan", True)}
     again = perfkit("report", folder, "--out", "again.html")

@@ -87,7 +87,7 @@ def test_an_error_of_our_own_is_not_hidden(perfkit, monkeypatch):
 
 def test_a_reader_that_leaves_early_is_no_error(start, tmp_path):
     (tmp_path / "empty").mkdir()
-    process = start("runs", "empty", "--json")
+    process = start("runs", "list", "empty", "--json")
     process.stdout.close()
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
@@ -95,6 +95,6 @@ def test_a_reader_that_leaves_early_is_no_error(start, tmp_path):
 
 def test_json_is_one_document_in_ascii(perfkit, tmp_path):
     (tmp_path / "empty").mkdir()
-    ended = perfkit("runs", "empty", "--json")
+    ended = perfkit("runs", "list", "empty", "--json")
     assert json.loads(ended.out.encode("ascii")) == {"schema": 1, "simulated": False, "runs": []}
     assert ended.out.count("\n") == 1

@@ -26,7 +26,7 @@ def test_what_lies_in_the_usual_folder_is_listed_the_damaged_last_with_the_reaso
 
 
 def test_the_list_as_json_names_folder_state_and_grades(perfkit, archive):
-    document = perfkit("runs", archive, "--json").document
+    document = perfkit("runs", "list", archive, "--json").document
     assert list(document)[:2] == ["schema", "simulated"]
     runs = document["runs"]
     assert [(run["path"], run["state"]) for run in runs] == [
@@ -38,7 +38,7 @@ def test_the_list_as_json_names_folder_state_and_grades(perfkit, archive):
 
 def test_an_empty_folder_is_no_error_and_says_what_makes_runs(perfkit, tmp_path):
     (tmp_path / "empty").mkdir()
-    ended = perfkit("runs", "empty")
+    ended = perfkit("runs", "list", "empty")
     assert (ended.code, ended.out) == (0, "")
     assert ended.line == "no runs in empty; perfkit scan or perfkit demo makes some"
 

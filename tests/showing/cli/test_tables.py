@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from perfkit.measuring.analysis.flame import TopFrame
-from perfkit.measuring.archive.runs import RunEntry
+from perfkit.measuring.archive.entries import RunEntry
 from perfkit.showing.cli.tables import frames_table, points_table, remarks, runs_table
 
 POINTS = json.loads((Path(__file__).parents[1] / "plots" / "points.json").read_text("utf-8"))

@@ -18,7 +18,7 @@ def test_loading_the_extension_offers_the_line_magic():
 
 
 def test_a_command_runs_in_a_process_of_its_own_and_its_output_is_shown(capfd, tmp_path):
-    assert run_command(f"runs '{tmp_path}' --json") is None
+    assert run_command(f"runs list '{tmp_path}' --json") is None
     assert capfd.readouterr().out.strip() == '{"schema": 1, "simulated": false, "runs": []}'
 
 

@@ -1,0 +1,140 @@
+"""Can a person list, show, pin and prune what was archived?"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+
+from perfkit.measuring.archive.folder import contents_of, load_run, save_run
+from perfkit.measuring.archive.scanfolder import create_scan
+from perfkit.measuring.archive.storedscan import ScanHeader
+from perfkit.resources import data_path
+
+PLANTED = Path(__file__).parents[2] / "measuring" / "archive" / "planted.py"
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Runs of three days, each of another model; the oldest was measured from a known commit."""
+    folder = tmp_path / "perfkit-runs"
+    tiny = contents_of(load_run(data_path("runs", "v1-tiny")))
+    for day, model in ((1, "minilm"), (2, "simulated:gpu"), (3, "noop")):
+        changes = {
+            "id": f"2025010{day}-000000-aaaa",
+            "created": f"2025-01-0{day}T00:00:00+00:00",
+            "settings": {"model": model},
+            "source": {"commit": "0123abc", "dirty": True} if day == 1 else {},
+        }
+        manifest = dataclasses.replace(tiny.manifest, **changes)
+        save_run(folder / f"day-{day}", dataclasses.replace(tiny, manifest=manifest))
+    return folder
+
+
+def names(ended):
+    return [Path(run["path"]).name for run in ended.document["runs"]]
+
+
+def test_runs_alone_lists_the_usual_folder(perfkit, archive):
+    assert perfkit("runs").out == perfkit("runs", "list").out == perfkit("runs", "list", "perfkit-runs").out
+
+
+def test_the_list_is_narrowed_by_model_and_time(perfkit, archive):
+    assert names(perfkit("runs", "list", "--json")) == ["day-3", "day-2", "day-1"]
+    assert names(perfkit("runs", "list", "--json", "--model", "simulated")) == ["day-2"]
+    assert names(perfkit("runs", "list", "--json", "--since", "2025-01-02")) == ["day-3", "day-2"]
+    assert names(perfkit("runs", "list", "--json", "--since", "1d")) == []
+    ended = perfkit("runs", "list", "--model", "resnet")
+    assert (ended.code, ended.line) == (0, "none of the 3 runs in perfkit-runs is of that model and time")
+    assert perfkit("runs", "list", "--since", "soon").code == 2
+
+
+def test_a_run_is_shown_by_a_beginning_of_its_id_with_everything_that_is_known(perfkit, archive):
+    ended = perfkit("runs", "show", "20250101")
+    assert (ended.code, ended.err) == (0, "")
+    for text in ("run 20250101-000000-aaaa · complete · simulated", "model minilm", "commit 0123abc", "cores 2"):
+        assert text in ended.out
+    for text in ("requests.parquet", "note: planted: no collector ran", "every byte is as saved"):
+        assert text in ended.out
+
+
+def test_a_shown_run_as_json_holds_point_settings_code_and_files(perfkit, archive):
+    document = perfkit("runs", "show", "day-1", "--json").document
+    assert list(document)[:2] == ["schema", "simulated"]
+    assert (document["run"]["commit"], document["source"]["dirty"]) == ("0123abc+", True)
+    assert (len(document["points"]), document["settings"], document["problems"]) == (1, {"model": "minilm"}, [])
+    assert set(document["files_bytes"]) >= {"requests.parquet", "stacks/default.json", "logs/server.log"}
+
+
+def test_a_changed_byte_is_shown_and_is_no_success(perfkit, archive):
+    (archive / "day-1" / "logs" / "server.log").write_text("forged")
+    ended = perfkit("runs", "show", archive / "day-1")
+    assert ended.code == 3
+    assert "server.log is not what the run saved" in ended.out
+
+
+def test_an_unfinished_scan_is_shown_as_far_as_it_is(perfkit, archive):
+    planted = runpy.run_path(str(PLANTED))["planted_contents"]
+    plan = {"points": [{"settings": {"model": "noop"}}], "order": [[0], [0]]}
+    header = ScanHeader(id="scan-1", created="2025-01-05T00:00:00+00:00", simulated=True, plan=plan)
+    with create_scan(archive / "scan", header) as scan:
+        scan.save_part(scan.pending_parts()[0], planted(rounds=1))
+    ended = perfkit("runs", "show", "scan-1")
+    assert ended.code == 0
+    assert "1 of 2 parts to measure; go on with --resume" in ended.out
+
+
+def test_an_unknown_run_is_wrong_use_and_names_what_there_is(perfkit, archive):
+    ended = perfkit("runs", "show", "2024")
+    assert ended.code == 2
+    assert ended.line.startswith("perfkit: no run in perfkit-runs matches '2024'; take one of: 20250103-000000-aaaa")
+
+
+def test_pruning_only_says_what_would_go_until_yes(perfkit, archive):
+    ended = perfkit("runs", "prune", "--keep", "1")
+    assert ended.code == 0
+    assert [line.split()[2] for line in ended.out.splitlines()[:2]] == ["perfkit-runs/day-2", "perfkit-runs/day-1"]
+    assert "would go: 2 of 3" in ended.out
+    assert sorted(os.listdir(archive))[:3] == ["day-1", "day-2", "day-3"]
+
+
+def test_pruning_removes_with_yes_and_leaves_what_is_pinned(perfkit, archive):
+    assert perfkit("runs", "pin", "day-1", "--reason", "baseline").code == 0
+    ended = perfkit("runs", "prune", "--older-than", "2d", "--keep", "1", "--yes")
+    assert "removed: 1 of 3" in ended.out
+    assert "stays: perfkit-runs/day-1 (pinned: baseline)" in ended.err
+    assert names(perfkit("runs", "list", "--json")) == ["day-3", "day-1"]
+    assert perfkit("runs", "unpin", "day-1").code == 0
+    document = perfkit("runs", "prune", "--older-than", "2d", "--keep", "1", "--yes", "--json").document
+    assert [(run["goes"], run["why"]) for run in document["runs"]] == [
+        (False, "among the newest 1"),
+        (True, "old enough to go"),
+    ]
+    assert names(perfkit("runs", "list", "--json")) == ["day-3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "nothing says what may go; give --keep N, --older-than AGE, or both"),
+        (("--older-than", "soon"), "'soon' is no age; write a number and s, m, h, d or w"),
+        (("absent", "--keep", "1"), "absent is no folder"),
+        (("perfkit-runs/day-1", "--keep", "0", "--yes"), "perfkit-runs/day-1 is a run or scan itself"),
+    ],
+)
+def test_pruning_refuses_what_is_not_clear(perfkit, archive, words, line):
+    ended = perfkit("runs", "prune", *words)
+    assert (ended.code, ended.line.startswith(f"perfkit: {line}")) == (2, True)
+    assert len(list(archive.glob("day-*"))) == 3
+
+
+def test_a_folder_that_holds_no_runs_has_nothing_to_prune(perfkit, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").write_text("")
+    shutil.copytree(tmp_path / "photos", tmp_path / "photos" / "album")
+    assert "removed: 0 of 0" in perfkit("runs", "prune", "photos", "--keep", "0", "--yes").out
+    assert sorted(os.listdir(tmp_path / "photos")) == ["album", "cat.png"]
