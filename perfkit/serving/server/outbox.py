@@ -1,9 +1,14 @@
-"""How do finished jobs get from worker threads back to the event loop? One wake-up for many."""
+"""How do finished jobs get from worker threads back to the event loop? One wake-up for many.
+
+The wake-up is a write to an eventfd that the loop watches. Unlike `call_soon_threadsafe` it gives the GIL up
+for the moment of the write, so that the loop that it wakes can run at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -47,23 +52,34 @@ class Counted:
 
 
 class Outbox:
-    """Finished jobs on their way to the loop. Any thread puts; the loop delivers in order."""
+    """Finished jobs on their way to the loop. Any thread puts; the loop delivers in order. Close it with the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._jobs: deque[Job] = deque()  # append and popleft are atomic
         self._is_armed = False  # written without a lock: at worst one wake-up too many
+        self._bell = os.eventfd(0)
+        loop.add_reader(self._bell, self._answer_bell)
 
     def put(self, jobs: Iterable[Job]) -> None:
         """Hand jobs over; the loop is woken once until it has emptied the box."""
         self._jobs.extend(jobs)
         if not self._is_armed:
             self._is_armed = True
-            self._loop.call_soon_threadsafe(self._deliver)
+            os.eventfd_write(self._bell, 1)
 
     def call_at(self, at_ns: int, call: Callable[[], None]) -> asyncio.TimerHandle:
         """Have the loop call back at an instant; from the loop's own thread."""
         return self._loop.call_later(max(0, at_ns - REAL_CLOCK.now_ns()) / NS_PER_S, call)
+
+    def close(self) -> None:
+        """Nobody puts any more; from the loop's own thread."""
+        self._loop.remove_reader(self._bell)
+        os.close(self._bell)
+
+    def _answer_bell(self) -> None:
+        os.eventfd_read(self._bell)  # does not block: only the loop reads, and only when there is something
+        self._deliver()
 
     def _deliver(self) -> None:
         self._is_armed = False  # before the first popleft: what comes later arms it again

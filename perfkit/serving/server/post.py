@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from perfkit.serving.server.deaths import Deaths
+from perfkit.serving.server.preemption import renounce_preemption
 
 _log = logging.getLogger("perfkit.server")
 
@@ -43,6 +44,7 @@ class Post:
         return threading.Thread(target=self._live, args=(tenure, starts_ns), name=self.name, daemon=True)
 
     def _live(self, tenure: _Tenure, starts_ns: int) -> None:
+        renounce_preemption()
         while not starts_ns or self._await_turn(starts_ns):
             next_ns = self._work_once()
             if next_ns is None or self._hand_over(tenure, next_ns):

@@ -89,6 +89,7 @@ async def _serve(spec: ServerSpec, listener: socket.socket, control: socket.sock
     if service.loss:
         await abandon(fronts[0], servers[0])
     await depart(service, fronts[0], servers[0], listener)
+    service.close()
     sweeper.cancel()
 
 

@@ -85,8 +85,9 @@ class Service:
         self.on_loss: Callable[[], None] = lambda: None
         self.on_change: Callable[[ServerSettings], None] = lambda settings: None  # other settings are in force
         self._loop = loop
+        self._outbox = Outbox(loop)
         self._plant = Plant(
-            model=model, device=device, outbox=Outbox(loop), books=self.books, on_lost=self._on_lost_device
+            model=model, device=device, outbox=self._outbox, books=self.books, on_lost=self._on_lost_device
         )
         self._changing = asyncio.Lock()  # one change of settings at a time
         self.pipeline = build(settings, self._plant)
@@ -163,6 +164,10 @@ class Service:
         async with self._changing:
             await asyncio.to_thread(self.pipeline.close)
             await self._close_slow_log()
+
+    def close(self) -> None:
+        """Give back what was taken of the system; after `drain`, when the last answers have left."""
+        self._outbox.close()
 
     def _open_slow_log(self, settings: ServerSettings) -> SlowRequestLog | None:
         if settings.log.slow_s is None and settings.log.slow_ratio is None:

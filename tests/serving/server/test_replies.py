@@ -62,6 +62,7 @@ def test_one_answer_that_cannot_be_delivered_does_not_keep_the_others(log, caplo
         await asyncio.to_thread(outbox.put, [Done(Recipient(log, "d"))])
         while len(log) < 4:
             await asyncio.sleep(0)
+        outbox.close()
 
     asyncio.run(asyncio.wait_for(deliver(), 20))
     assert log == ["a", "b", "c", "d"]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.deaths import Deaths
+from perfkit.serving.server.preemption import renounce_preemption
 
 
 class Roster:
@@ -60,6 +61,7 @@ class Roster:
             return Headcount(current=self._current, peak=len(self._threads), started=self._started)
 
     def _live(self, number: int, work: Callable[[str], None]) -> None:
+        renounce_preemption()
         try:
             work(f"{self._name}-{number}")
         except BaseException as error:  # what the thread held has been given up by then
