@@ -1,4 +1,7 @@
-"""FastAPI with the batching that people write by hand: a queue, a window of 2 ms, one thread. PORT NETWORK MAX_SIZE"""
+"""FastAPI with the batching that people write by hand: a queue, a window of 2 ms, threads for the model.
+
+PORT NETWORK MAX_SIZE WORKERS
+"""
 
 import asyncio
 import contextlib
@@ -13,6 +16,7 @@ from pydantic import BaseModel
 WINDOW_S = 0.002
 _network = load_network(sys.argv[2])
 _max_size = int(sys.argv[3])
+_workers = int(sys.argv[4])
 _waiting: asyncio.Queue = asyncio.Queue()
 
 
@@ -43,9 +47,15 @@ async def _serve_batches():
                     answered.set_result(answer)
 
 
+async def _serve_all():
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_workers):
+            group.create_task(_serve_batches())
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(_app):
-    batches = asyncio.create_task(_serve_batches())
+    batches = asyncio.create_task(_serve_all())
     yield
     batches.cancel()
 

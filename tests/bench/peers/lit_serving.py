@@ -1,4 +1,7 @@
-"""The same network behind LitServe: one worker process, its own batching, a window of 2 ms. PORT NETWORK MAX_SIZE"""
+"""The same network behind LitServe: worker processes, its own batching, a window of 2 ms.
+
+PORT NETWORK MAX_SIZE WORKERS
+"""
 
 import sys
 
@@ -34,5 +37,5 @@ class Serving(litserve.LitAPI):
 if __name__ == "__main__":
     max_size = int(sys.argv[3])
     window = {"max_batch_size": max_size, "batch_timeout": WINDOW_S} if max_size > 1 else {}
-    server = litserve.LitServer(Serving(**window), accelerator="cpu", workers_per_device=1)
+    server = litserve.LitServer(Serving(**window), accelerator="cpu", workers_per_device=int(sys.argv[4]))
     server.run(port=int(sys.argv[1]), host="127.0.0.1", generate_client_file=False, log_level="warning")

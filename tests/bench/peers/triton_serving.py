@@ -1,4 +1,7 @@
-"""The same network behind Triton's core with its Python backend (pytriton), window of 2 ms. PORT NETWORK MAX_SIZE"""
+"""The same network behind Triton's core with its Python backend (pytriton), window of 2 ms.
+
+PORT NETWORK MAX_SIZE WORKERS
+"""
 
 import sys
 
@@ -28,7 +31,7 @@ if __name__ == "__main__":
     ) as triton:
         triton.bind(
             model_name="network",
-            infer_func=infer,
+            infer_func=[infer] * int(sys.argv[4]),  # an instance each
             inputs=[Tensor(name="input", **rows)],
             outputs=[Tensor(name="output", **rows)],
             config=config,

@@ -18,15 +18,27 @@ LEAST_OF_CEILING = 0.65
 MOST_P50_WITH_BATCHING = 1.2
 LEAST_OF_ONE_WORKER = 1.7
 LEAST_CORES = 1.8
-SETTING = {
-    "batch": {"max_size": MAX_SIZE},
-    "preprocess": {"placement": "threads"},
-    "postprocess": {"placement": "threads"},
-    "pinning": {"policy": "workers"},
-}
-"""One model worker on a core of its own, which does nothing but compute; the peers' too has a process to itself."""
+WORKERS = (1, 2)
+"""Every contestant shows the better of the two: how many workers pay on two cores differs from server to server."""
+SETTING = {"batch": {"max_size": MAX_SIZE, "max_delay_s": 0.002}}
+"""The window is the peers'."""
 CEILING = Path(__file__).with_name("offline_ceiling.py")
 BODY = (Path(__file__).parents[3] / "data/numbers/mlp.jsonl").read_text().splitlines()[0]
+
+
+def _judge_beside(name, played, show, judge, least):
+    """Our best number of workers beside the peer's best, round by round."""
+    _show_throughput(show, played)
+
+    def best_rps(phases, who):
+        return max(phase.throughput_rps for label, phase in phases.items() if label.startswith(who))
+
+    ratios = [best_rps(phases, "perfkit") / best_rps(phases, name) for phases in played]
+    judge(f"throughput of {name}", _show_ratio(show, f"perfkit / {name}", ratios), least=least)
+
+
+def _label(name, workers):
+    return f"{name}, {workers} worker{'s' * (workers - 1)}"
 
 
 def _show_throughput(show, played):
@@ -38,6 +50,20 @@ def _show_ratio(show, name, ratios):
     return show("Ratios", {name: ratios}, ".3f")[name]
 
 
+@pytest.fixture
+def play_ours(start_perfkit, drive):
+    """Our phases of a round."""
+
+    def play():
+        phases = {}
+        for workers in WORKERS:
+            with start_perfkit("mlp", workers=workers, **SETTING) as (ours, _):
+                phases[_label("perfkit", workers)] = drive(ours, CONCURRENCY, SECONDS)
+        return phases
+
+    return play
+
+
 @pytest.mark.parametrize(
     ("name", "variable", "script", "least"),
     [
@@ -45,34 +71,31 @@ def _show_ratio(show, name, ratios):
         ("FastAPI batching", "PERFKIT_PEER_FASTAPI", "fastapi_batching", LEAST_OF_FASTAPI),
     ],
 )
-def test_throughput_beside_a_peer(name, variable, script, least, start_perfkit, start_peer, drive, rounds, show, judge):
+def test_throughput_beside_a_peer(name, variable, script, least, start_peer, play_ours, drive, rounds, show, judge):
     def play():
-        with start_peer(variable, script, "mlp", str(MAX_SIZE)) as peer:
-            theirs = drive(peer, CONCURRENCY, SECONDS)
-        with start_perfkit("mlp", **SETTING) as (ours, _):
-            return {name: theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
+        phases = {}
+        for workers in WORKERS:
+            with start_peer(variable, script, "mlp", str(MAX_SIZE), str(workers)) as peer:
+                phases[_label(name, workers)] = drive(peer, CONCURRENCY, SECONDS)
+        return phases | play_ours()
 
-    played = rounds(play, ROUNDS)
-    _show_throughput(show, played)
-    ratios = [phases["perfkit"].throughput_rps / phases[name].throughput_rps for phases in played]
-    judge(f"throughput of {name}", _show_ratio(show, f"perfkit / {name}", ratios), least=least)
+    _judge_beside(name, rounds(play, ROUNDS), show, judge, least)
 
 
-def test_throughput_beside_triton(start_perfkit, start_peer, drive, rounds, show, judge):
+def test_throughput_beside_triton(start_peer, play_ours, drive, rounds, show, judge):
     row = json.loads(BODY)["input"]
     tensor = {"name": "input", "shape": [1, len(row)], "datatype": "FP32", "data": row}
     asked = {"path": "/v2/models/network/infer", "body": json.dumps({"inputs": [tensor]})}
 
     def play():
-        with start_peer("PERFKIT_PEER_PYTRITON", "triton_serving", "mlp", str(MAX_SIZE), **asked) as peer:
-            theirs = drive(peer, CONCURRENCY, SECONDS)
-        with start_perfkit("mlp", **SETTING) as (ours, _):
-            return {"pytriton": theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
+        phases = {}
+        for workers in WORKERS:
+            words = ("triton_serving", "mlp", str(MAX_SIZE), str(workers))
+            with start_peer("PERFKIT_PEER_PYTRITON", *words, **asked) as peer:
+                phases[_label("pytriton", workers)] = drive(peer, CONCURRENCY, SECONDS)
+        return phases | play_ours()
 
-    played = rounds(play, ROUNDS)
-    _show_throughput(show, played)
-    ratios = [phases["perfkit"].throughput_rps / phases["pytriton"].throughput_rps for phases in played]
-    judge("throughput of pytriton", _show_ratio(show, "perfkit / pytriton", ratios), least=LEAST_OF_PYTRITON)
+    _judge_beside("pytriton", rounds(play, ROUNDS), show, judge, LEAST_OF_PYTRITON)
 
 
 def test_throughput_beside_the_ceiling_of_the_model_alone(start_perfkit, run_python, drive, rounds, show, judge):
@@ -118,7 +141,7 @@ def test_a_second_worker(start_perfkit, drive, rounds, show, judge):
         cores = phases["2 workers"].cores
         return f"2 workers used {cores:.2f} cores of at least {LEAST_CORES}" if cores < LEAST_CORES else None
 
-    with start_perfkit("mlp", pinning=SETTING["pinning"]) as (ours, service):
+    with start_perfkit("mlp", pinning={"policy": "workers"}) as (ours, service):
 
         def play():
             phases = {}

@@ -69,7 +69,7 @@ def test_latency_beside_the_thread_pool_of_fastapi(play_beside_fastapi, rounds, 
 
 def test_cost_beside_litserve(start_perfkit, start_peer, drive, rounds, show, judge):
     def play():
-        with start_peer("PERFKIT_PEER_LITSERVE", "lit_serving", "noop", "1") as peer:
+        with start_peer("PERFKIT_PEER_LITSERVE", "lit_serving", "noop", "1", "1") as peer:
             theirs = drive(peer, CONCURRENCY, SECONDS)
         with start_perfkit("noop") as (ours, _):
             return {"LitServe": theirs, "perfkit": drive(ours, CONCURRENCY, SECONDS)}
