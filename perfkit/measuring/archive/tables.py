@@ -16,6 +16,8 @@ _INTEGER_NAMES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 MAX_CELLS = 1 << 31
 """A table above this (16 GiB of integers) was not written by a run; a small file can claim any size."""
 
+_NULL_BLOCK = 1 << 16
+
 
 def to_arrow(name: str, frame: DataFrame) -> Any:
     """The frame as an Arrow table in the format's columns, extra ones behind; raises ArchiveError."""
@@ -95,7 +97,7 @@ def _arrow_column(table: TableFormat, column: str, frame: DataFrame) -> Any:
     if column not in frame.columns:
         if column in table.keys:
             raise ArchiveError(f"table {table.name} came without {column}; every row needs it")
-        return pyarrow.nulls(len(frame), wanted)
+        return _nulls(len(frame), wanted)
     try:
         values = pyarrow.Array.from_pandas(frame[column])
         values = values if wanted is None else values.cast(wanted)
@@ -108,3 +110,12 @@ def _arrow_column(table: TableFormat, column: str, frame: DataFrame) -> Any:
             f"column {column} of table {table.name} lacks {values.null_count} values; every row needs one"
         )
     return values
+
+
+def _nulls(count: int, kind: Any) -> Any:
+    """A column of nulls that holds one block of them, however long it is: most columns of a foreign run are so."""
+    import pyarrow
+
+    block = pyarrow.nulls(min(count, _NULL_BLOCK), kind)
+    whole, rest = divmod(count, _NULL_BLOCK)
+    return pyarrow.chunked_array([block] * whole + [block[:rest]], kind)

@@ -103,9 +103,10 @@ def too_few(level: Level) -> Iterator[Finding]:
         return
     worst = lacking[-1]
     count, floor = _effective(level, worst), floor_count(worst)
-    kind = f"{count:,.0f} independent ones of {level.requests:,}" if worst in level.quantiles else f"{count:,.0f}"
-    names = ", ".join(map(percent_name, lacking))
-    claim = f"{names} from {kind} requests; {percent_name(worst)} takes {floor:,}"
+    is_all = round(count) == level.requests
+    kind = f"{count:,.0f} requests" if is_all else f"{count:,.0f} independent ones of {level.requests:,} requests"
+    names = ", ".join(percent_name(p).upper() for p in lacking)
+    claim = f"{names} from {kind}; {percent_name(worst).upper()} takes {floor:,}"
     yield _finding("too_few", level, claim, {"requests": count, "floor": floor})
 
 

@@ -19,6 +19,7 @@ _SHARE = 0.7  # of them that must be stacks
 _PERIOD = 10_000  # a smallest weight above it is no count of samples
 NO_COUNT = "line without a count at its end"
 WEIGHTS = Timing(unit="samples", clock="none", scope="none", basis="none")
+PERIODS = Timing(unit="an event's period", clock="none", scope="none", basis="none")
 
 
 def matches(head: str) -> bool:
@@ -44,13 +45,15 @@ def read(source: Source) -> Imported:
         frames = match[1].split(";")
         counter.add(frames, float(match[2]), frames[0])
     notes = [*source.notes]
-    if counter.least > _PERIOD:
+    is_period = counter.least > _PERIOD
+    unit = "of the event's period" if is_period else "samples"
+    if is_period:
         notes.append("weights look like an event's period (of cpu-clock: ns of CPU), not like counts of samples")
     return Imported(
         path=str(source.path),
         format=NAME,
         rows=tally.rows(),
-        timing=WEIGHTS,
-        profiles=(counter.profile("all threads", "weight"),) if tally.kept else (),
+        timing=PERIODS if is_period else WEIGHTS,
+        profiles=(counter.profile("all threads", unit),) if tally.kept else (),
         notes=tuple(notes),
     )

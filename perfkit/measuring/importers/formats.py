@@ -92,14 +92,22 @@ FORMATS = (
 )
 
 
+class NotUnderstood(ConfigError):
+    """A file of no known format. Alone it is told beside what is known; of a folder's many each needs one line."""
+
+    def __init__(self, seen: str) -> None:
+        known = ", ".join(sorted({kind.name for kind in FORMATS}))
+        super().__init__(f"{seen}. Known formats: {known}")
+        self.seen = seen
+
+
 def read_file(path: Path) -> Imported:
     """Reads one file of any known format; raises ConfigError telling what was seen and what was expected."""
     source = Source(path)
     kind = next((kind for kind in FORMATS if kind.matches(source.head)), None)
     if kind is None:
         seen = " ".join(source.head.split())[:_SHOWN]
-        known = ", ".join(sorted({kind.name for kind in FORMATS}))
-        raise ConfigError(f"{path}: not understood; it begins “{seen}”. Known formats: {known}")
+        raise NotUnderstood(f"{path}: not understood; it begins “{seen}”")
     imported = kind.read(source)
     says_something = imported.levels or imported.profiles or imported.metrics or imported.series
     if imported.rows.read == 0 or (imported.rows.kept == 0 and not says_something):
@@ -123,5 +131,7 @@ def read_files(paths: Sequence[Path]) -> Iterator[Imported | Refused]:
         for file in inside:
             try:
                 yield read_file(file)
+            except NotUnderstood as unknown:
+                yield Refused(path=str(file), reason=unknown.seen if len(inside) > 1 else str(unknown))
             except PerfkitError as error:
                 yield Refused(path=str(file), reason=str(error))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from perfkit.measuring.analysis.grading import Label
 from perfkit.measuring.analysis.latency import Quantile
 from perfkit.measuring.collectors.collector import SeriesRow
+from perfkit.measuring.importers.stacktree import FlameTree
 
 Scope = Literal["request", "window", "cumulative", "none"]
 Basis = Literal["scheduled", "sent", "unknown", "none"]
@@ -135,6 +136,7 @@ class Profile:
     top: tuple[Weight, ...]
     threads: Mapping[str, float] = dataclasses.field(default_factory=dict)
     states: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of a dump: how many threads were what
+    tree: FlameTree | None = None  # every path of calls; not in `--json`
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +167,11 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        document = dataclasses.asdict(dataclasses.replace(self, series=(), requests=None))
+        profiles = tuple(dataclasses.replace(profile, tree=None) for profile in self.profiles)
+        document = dataclasses.asdict(dataclasses.replace(self, series=(), requests=None, profiles=profiles))
         del document["requests"]
+        for profile in document["profiles"]:
+            del profile["tree"]
         document["series"] = [row._asdict() for row in self.series]
         for level in document["levels"]:
             level["percentiles_s"] = {percent_name(p): value for p, value in level["percentiles_s"].items()}

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfkit.measuring.importers.imported import Profile, Weight
 from perfkit.measuring.importers.stacks import TOP, heaviest_first
+from perfkit.measuring.importers.stacktree import TreeBuilder
 
 _ROUNDING_US = 1e-3  # ends of nested spans may differ by the last digit that was written
 _US_PER_S = 1e6
@@ -43,7 +44,8 @@ class Spans:
     def profile(self) -> Profile:
         """In seconds; `total` and the threads' shares count the outermost spans only."""
         names, threads = list(self._names), list(self._threads)
-        own, total, count, of_thread = self._sums()
+        tree = TreeBuilder()
+        own, total, count, of_thread = self._sums(tree)
         weights = [
             Weight(name=names[key], own=own[key] / _US_PER_S, total=total[key] / _US_PER_S, count=count[key])
             for key in sorted(count, key=lambda key: -total[key])
@@ -55,16 +57,18 @@ class Spans:
             samples=len(self),
             top=tuple(weights[:TOP]),
             threads={self._title(threads[key]): value / _US_PER_S for key, value in heaviest_first(of_thread)},
+            tree=tree.tree(),
         )
 
     def _title(self, thread: Thread) -> str:
         title = self._titles.get(thread, "")
         return f"{title} (tid {thread[1]})" if title else f"tid {thread[1]}"
 
-    def _sums(self) -> tuple[Sums, Sums, Counter[int], Sums]:
+    def _sums(self, tree: TreeBuilder) -> tuple[Sums, Sums, Counter[int], Sums]:
+        names, titles = list(self._names), [self._title(thread) for thread in self._threads]
         own, total, of_thread = Sums(float), Sums(float), Sums(float)
         count: Counter[int] = Counter()
-        open_spans: list[tuple[float, int]] = []  # end, name
+        open_spans: list[tuple[float, int, int]] = []  # end, name, node of the tree
         current = -1
         for index in self._order():
             start, span, name, thread = self._at[index], self._length[index], self._name[index], self._thread[index]
@@ -78,11 +82,14 @@ class Spans:
             own[name] += span
             if open_spans:
                 own[open_spans[-1][1]] -= span
+                tree.weigh(open_spans[-1][2], -span / _US_PER_S)
             else:
                 of_thread[thread] += span
-            if all(other != name for _, other in open_spans):
+            if all(other != name for _, other, _ in open_spans):
                 total[name] += span
-            open_spans.append((start + span, name))
+            node = tree.step(open_spans[-1][2] if open_spans else tree.root(titles[thread]), names[name])
+            tree.weigh(node, span / _US_PER_S)
+            open_spans.append((start + span, name, node))
         return own, total, count, of_thread
 
     def _order(self) -> array[int]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from perfkit.measuring.importers.imported import Profile, Weight
+from perfkit.measuring.importers.stacktree import TreeBuilder
 
 TOP = 30
 _NAME_LIMIT = 200_000  # distinct functions; addresses without symbols can be endless
@@ -22,6 +23,7 @@ class StackCounter:
         self._total: defaultdict[str, float] = defaultdict(float)
         self._threads: defaultdict[str, float] = defaultdict(float)
         self._count: Counter[str] = Counter()
+        self._tree = TreeBuilder()
         self.samples, self.empty, self.weight = 0, 0, 0.0
         self.least = float("inf")
 
@@ -32,6 +34,8 @@ class StackCounter:
         self.least = min(self.least, weight)
         if thread:
             self._threads[self._known(thread, self._threads)] += weight
+        inner = frames[1:] if thread and frames and frames[0] == thread else frames
+        self._tree.add(thread or "all threads", inner, weight)
         if not frames:
             self.empty += 1
             return
@@ -57,6 +61,7 @@ class StackCounter:
             top=top,
             threads=dict(heaviest_first(self._threads)),
             states=states or {},
+            tree=self._tree.tree(),
         )
 
     def _known(self, name: str, names: Mapping[str, float]) -> str:

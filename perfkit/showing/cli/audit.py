@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfkit.units import format_number
-
 if TYPE_CHECKING:
     from perfkit.measuring.importers.finding import Finding
     from perfkit.measuring.importers.imported import Imported
@@ -38,16 +36,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _say(imported: Imported, findings: list[Finding]) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.imported import facts, levels_table
+    from perfkit.showing.cli.imported import print_imported
+    from perfkit.showing.report.foreignrows import NO_FINDING, finding_text
 
-    for fact in facts(imported):
-        console.say(fact, style="dim")
-    if imported.levels:
-        console.results().print(levels_table(imported))
+    print_imported(imported)
     for finding in findings:
-        where = "" if finding.row is None else f"row {finding.row}, "
-        console.say(f"\n{where}{finding.check}: {finding.claim}", style="bold")
-        figures = ", ".join(f"{name} {format_number(value)}" for name, value in finding.figures.items())
-        console.say(f"  figures: {figures}\n  rule: {finding.rule} ({finding.source})")
-    if not findings:
-        console.say("\nnothing contradicts itself in this file (which does not make it true)")
+        headline, figures, rule = finding_text(finding)
+        console.say(f"\n{headline}", style="bold")
+        console.say(f"  figures: {figures}\n  rule: {rule}")
+    console.say(f"\n{_count(findings)}" if findings else f"\n{NO_FINDING}")
+
+
+def _count(findings: list[Finding]) -> str:
+    kinds = ", ".join(dict.fromkeys(finding.check for finding in findings))
+    return f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}: {kinds}"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import plotly.graph_objects as go
 
 from perfkit.showing.plots.look import COLORS, dressed, latency_unit, lines, plain
@@ -32,14 +33,14 @@ def latency_table(latencies_s: Mapping[str, Sequence[float]]) -> pandas.DataFram
 
     rows = []
     for label, values in latencies_s.items():
-        ordered = sorted(values)
+        ordered = np.sort(np.asarray(values, dtype=float))
         count = len(ordered)
         for rank in _ranks(count):
             rows.append(
                 {
                     "series": label,
                     "quantile_ratio": (rank - 0.5) / count,
-                    "latency_s": ordered[rank - 1],
+                    "latency_s": float(ordered[rank - 1]),
                     "count": count,
                 }
             )

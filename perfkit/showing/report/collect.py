@@ -8,12 +8,26 @@ from typing import Any
 
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.analysis.flame import flame_data
+from perfkit.measuring.archive.folder import load_run
 from perfkit.measuring.experiment import Run, open_run
+from perfkit.measuring.importers.foreignrun import is_foreign
+from perfkit.measuring.importers.readback import open_import
 from perfkit.measuring.scanning.grid import Scan, open_scan_results
 from perfkit.measuring.scanning.tour import Series, Tour, open_tour
 from perfkit.showing.plots.gpu import gpu_table
 from perfkit.showing.report.advice import comparison_verdict, padding_remark, recommendation
 from perfkit.showing.report.data import ReportData
+from perfkit.showing.report.foreign import render_imports, section_of
+from perfkit.showing.report.page import render_report
+
+
+def page_of_folder(folder: Path) -> str:
+    """The page of whatever a folder holds, an imported file too; raises ConfigError, ArchiveError."""
+    if (folder / "run.json").exists():
+        stored = load_run(folder)
+        if is_foreign(stored.manifest):
+            return render_imports([section_of(open_import(stored), 0)], stored.manifest.created)
+    return render_report(report_of_folder(folder))
 
 
 def report_of_folder(folder: Path) -> ReportData:

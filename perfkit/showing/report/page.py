@@ -62,8 +62,12 @@ class Tested:
 
 
 def write_report(path: Path, report: ReportData) -> None:
-    """Write the report; a reader never sees half a file. Raises ArchiveError when it cannot be written."""
-    page = render_report(report)
+    """Write the report; raises ArchiveError when it cannot be written."""
+    write_page(path, render_report(report))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page; a reader never sees half a file. Raises ArchiveError when it cannot be written."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_text(page, "utf-8")
@@ -77,30 +81,42 @@ def write_report(path: Path, report: ReportData) -> None:
 
 def render_report(report: ReportData) -> str:
     """The report's page as text."""
-    environment = jinja2.Environment(
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            **page_frame(),
+            report=report,
+            columns=(*COLUMNS, "requests"),
+            scans=[_section(scan, at) for at, scan in enumerate(report.scans)],
+            flame_json=Markup(assets.inline_json(report.flame)) if report.flame else None,
+            comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],
+            loads=list(_loads(report.scans)),
+            tested=list(_tested(report.scans)),
+            gpu_columns=GPU_COLUMNS,
+            gpu=_gpu_chart(report) if report.gpu else None,
+            environment=list(facts(report.environment)),
+            glossary=GLOSSARY,
+        )
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Where templates are found and how: every text is escaped, an unknown name is an error."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def page_frame() -> dict[str, Any]:
+    """What every page needs: its style, its scripts, and the policy that allows no other."""
     scripts = page_scripts()
-    return environment.get_template("page.html.j2").render(
-        report=report,
-        style=Markup((_FOLDER / "page.css").read_text("utf-8")),
-        policy=Markup(policy(scripts)),
-        scripts=scripts,
-        columns=(*COLUMNS, "requests"),
-        scans=[_section(scan, at) for at, scan in enumerate(report.scans)],
-        flame_json=Markup(assets.inline_json(report.flame)) if report.flame else None,
-        comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],
-        loads=list(_loads(report.scans)),
-        tested=list(_tested(report.scans)),
-        gpu_columns=GPU_COLUMNS,
-        gpu=_gpu_chart(report) if report.gpu else None,
-        environment=list(facts(report.environment)),
-        glossary=GLOSSARY,
-    )
+    style = Markup((_FOLDER / "page.css").read_text("utf-8"))
+    return {"style": style, "policy": Markup(policy(scripts)), "scripts": scripts}
 
 
 def _section(scan: Mapping[str, Any], at: int) -> Section:
@@ -113,23 +129,24 @@ def _section(scan: Mapping[str, Any], at: int) -> Section:
         title=title,
         varied=varied,
         rows=tuple(row_of(point, label, varied) for label, points in series.items() for point in points),
-        curve=_chart(f"scan-{at}", plot_scan(table, varied, knee=knee, title=title)) if has_curve else None,
-        ledger=_chart(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
-        tradeoff=_chart(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
+        curve=chart_of(f"scan-{at}", plot_scan(table, varied, knee=knee, title=title)) if has_curve else None,
+        ledger=chart_of(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
+        tradeoff=chart_of(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
         knees=tuple(_knee_texts(knee)),
         gpus=tuple(gpu_rows(series, varied)),
         best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
     )
 
 
-def _chart(name: str, figure: Any) -> Chart:
+def chart_of(name: str, figure: Any) -> Chart:
+    """A figure as the page holds it."""
     return Chart(name=name, description=figure.layout.title.text, json=Markup(assets.inline_text(figure.to_json())))
 
 
 def _gpu_chart(report: ReportData) -> Chart:
     import pandas
 
-    return _chart("gpu", plot_gpu(pandas.DataFrame(report.gpu), title="GPU over time", simulated=report.simulated))
+    return chart_of("gpu", plot_gpu(pandas.DataFrame(report.gpu), title="GPU over time", simulated=report.simulated))
 
 
 def _knee_texts(knee: Mapping[str, Any] | None) -> Iterator[str]:

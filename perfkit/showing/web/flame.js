@@ -199,7 +199,8 @@ class FlameGraph {
   describe(node) {
     const { total, self, parent } = this.tree;
     const ofParent = node > 0 ? `, ${percent(total[node] / (total[parent[node]] || 1))} of its parent` : "";
-    return `${whole(total[node])} samples: ${percent(this.share(node))} of the recording${ofParent}; ${whole(self[node])} in the frame itself`;
+    const unit = this.recording.unit ?? "samples";
+    return `${whole(total[node])} ${unit}: ${percent(this.share(node))} of the recording${ofParent}; ${whole(self[node])} in the frame itself`;
   }
 
   key(event) {
@@ -305,8 +306,10 @@ class FlameGraph {
   }
 }
 
-/** What the recording is: who took it, how often, how many samples, how many were lost. */
-function captionOf({ mode, rate_hz: rate, seconds, sample_count: samples, error_count: errors }, { title, simulated }) {
+/** What the recording is: who took it, how often, how many samples, how many were lost. Another tool's file says
+ *  only in which unit its frames weigh. */
+function captionOf({ mode, unit, rate_hz: rate, seconds, sample_count: samples, error_count: errors }, { title, simulated }) {
+  if (unit) return `${title} · ${mode} · width: ${unit}, from ${whole(samples)} stacks or spans`;
   const lost = samples + errors > 0 ? errors / (samples + errors) : 0;
   const facts = [`py-spy, ${whole(rate)} Hz`, `${seconds.toLocaleString("en", { maximumFractionDigits: 1 })} s`,
     `${whole(samples)} samples`, `${percent(lost)} errors (${whole(errors)})`];

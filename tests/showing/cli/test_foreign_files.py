@@ -63,23 +63,39 @@ def test_a_table_is_shown_to_a_person(perfkit, files):
     assert "concurrency 4" in ended.out
 
 
-def test_tables_and_plots_are_kept_in_a_new_folder(perfkit, files):
-    ended = perfkit("import", "sound.csv", "wrong.csv", "--out", "kept", "--json")
-    assert ended.code == 0
-    assert sorted(path.name for path in (files / "kept").iterdir()) == ["01-sound.csv", "02-wrong.csv"]
-    assert sorted(path.name for path in (files / "kept" / "01-sound.csv").iterdir()) == [
-        "import.json",
-        "levels.csv",
-        "load.html",
-    ]
+def test_files_are_kept_as_runs_beside_those_that_are_there(perfkit, files):
+    first = perfkit("import", "sound.csv", "wrong.csv", "--out", "kept", "--json")
+    assert first.code == 0
+    folders = [one["run"] for one in first.document["files"]]
+    assert [[finding["row"] for finding in one["findings"]] for one in first.document["files"]] == [[], [3]]
     again = perfkit("import", "sound.csv", "--out", "kept")
-    assert (again.code, again.line) == (2, "perfkit: kept is there already; name a new folder after --out")
+    assert (again.code, again.err) == (0, "")
+    listed = perfkit("runs", "kept", "--json").document["runs"]
+    assert len(listed) == 3
+    assert {one["state"] for one in listed} == {"complete"}
+    assert set(folders) < {one["path"] for one in listed}
+
+
+def test_a_kept_file_has_a_report_of_its_own(perfkit, files):
+    (kept,) = perfkit("import", "wrong.csv", "--out", "kept", "--json").document["files"]
+    assert perfkit("report", kept["run"], "--out", "page.html").code == 0
+    page = (files / "page.html").read_text("utf-8")
+    assert "row 3, little: concurrency 4" in page
+    assert "file-0-load" in page
+
+
+def test_many_files_share_one_page(perfkit, files):
+    ended = perfkit("import", ".", "--report", "page.html")
+    assert ended.code == 0
+    assert "report: page.html" in ended.out
+    page = (files / "page.html").read_text("utf-8")
+    assert "2 imported files" in page
+    assert "odd.txt: not understood; it begins “hello there”" in page
 
 
 def test_single_requests_are_kept_as_parquet(perfkit, files):
     rows = "".join(f"{1_800_000_000_000 + 10 * n}|{20 + n}|get|200|G 1-1|true|100|5|5|30|1|0|null\n" for n in range(30))
     (files / "requests.jtl").write_text(rows)
-    assert perfkit("import", "requests.jtl", "--out", "kept").code == 0
-    frame = pandas.read_parquet(files / "kept" / "01-requests.jtl" / "requests.parquet")
-    assert frame["latency_ns"].tolist() == [(20 + n) * 1_000_000 for n in range(30)]
-    assert (files / "kept" / "01-requests.jtl" / "latency.html").exists()
+    (kept,) = perfkit("import", "requests.jtl", "--out", "kept", "--json").document["files"]
+    frame = pandas.read_parquet(files / kept["run"] / "requests.parquet")
+    assert (frame["received_ns"] - frame["sent_ns"]).tolist() == [(20 + n) * 1_000_000 for n in range(30)]
