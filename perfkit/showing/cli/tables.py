@@ -144,7 +144,7 @@ def runs_table(entries: Sequence[RunEntry]) -> Table:
         justify: Literal["left", "right"] = "right" if heading in ("points", "size") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for entry in entries:
-        model = f"{entry.model or ABSENT}{' (simulated)' if entry.simulated else ''}"
+        model = f"{entry.model or entry.title or ABSENT}{' (simulated)' if entry.simulated else ''}"
         cells = (str(entry.path), entry.kind, model, str(entry.points), format_bytes(entry.bytes), _result(entry))
         table.add_row(*map(Text, cells))
     return table

@@ -70,7 +70,7 @@ def test_files_are_kept_as_runs_beside_those_that_are_there(perfkit, files):
     assert [[finding["row"] for finding in one["findings"]] for one in first.document["files"]] == [[], [3]]
     again = perfkit("import", "sound.csv", "--out", "kept")
     assert (again.code, again.err) == (0, "")
-    listed = perfkit("runs", "kept", "--json").document["runs"]
+    listed = perfkit("runs", "list", "kept", "--json").document["runs"]
     assert len(listed) == 3
     assert {one["state"] for one in listed} == {"complete"}
     assert set(folders) < {one["path"] for one in listed}
