@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Interval
+    from perfkit.measuring.analysis.calls import CallTimes
     from perfkit.measuring.analysis.gpu import GpuFigures
     from perfkit.measuring.analysis.grading import Grade
     from perfkit.measuring.analysis.latency import Quantile
@@ -51,6 +52,8 @@ class Point:
     in_flight_mean: float | None
     queue_depth_mean: float | None
     wake_lag_s: float | None
+    workers_busy_ratio: float | None
+    calls: tuple[CallTimes, ...]
     little_residual_ratio: float | None
     cpu_cores_used: float | None
     lateness_p99_s: float | None
@@ -70,7 +73,14 @@ class Point:
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it."""
         same = ("requests", "error_ratio", "batch_fill_ratio", "padding_ratio", "in_flight_mean", "queue_depth_mean")
-        more = ("wake_lag_s", "little_residual_ratio", "cpu_cores_used", "throughput_method", "trend")
+        more = (
+            "wake_lag_s",
+            "workers_busy_ratio",
+            "little_residual_ratio",
+            "cpu_cores_used",
+            "throughput_method",
+            "trend",
+        )
         return {
             "simulated": self.simulated,
             "settings": dict(self.settings),
@@ -81,7 +91,8 @@ class Point:
             "latency_s": {name: found.to_json() for name, found in self.latency.items()},
             "service_latency_s": {name: found.to_json() for name, found in self.service_latency.items()},
             "stages_s": dict(self.stages_s),
-            **{name: getattr(self, name) for name in (*same, *more)},
+            **{name: getattr(self, name) for name in (*same, *more, "trend")},
+            "calls": [one.to_json() for one in self.calls],
             "generator": {
                 "lateness_p99_s": self.lateness_p99_s,
                 "cpu_ratio": self.generator_cpu_ratio,

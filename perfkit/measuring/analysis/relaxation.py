@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perfkit.clock import NS_PER_S
-from perfkit.measuring.analysis.instants import relative_ns
+from perfkit.measuring.analysis.calls import occupation
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
@@ -47,36 +45,13 @@ def find_capacity(run: RunData, measured: Measured) -> Capacity | None:
     """Fits the call time H(b) = a + c b over the batches and takes it at the largest batch; None without batches."""
     if run.max_batch is None or not len(run.batches) or not measured.windows:
         return None
-    seconds, sizes, workers = _occupation(run)
+    found = occupation(run)
+    seconds, sizes, workers = found.seconds, found.sizes, found.workers
     known = np.isfinite(seconds) & (seconds > 0)
     if not known.any():
         return None
     full_s = _call_time_at(run.max_batch, seconds[known], sizes[known])
     return Capacity(max_rps=workers * run.max_batch / full_s, call_s=float(seconds[known].mean()))
-
-
-def _occupation(run: RunData) -> tuple[Floats, Floats, int]:
-    """How long each batch kept its worker, its size, and the number of workers at once."""
-    batches = run.batches.sort_values(["round", "model_thread", "batch_sealed_ns"], kind="stable")
-    sealed, woken, freed = (
-        relative_ns(batches, name, run.started_ns) for name in ("batch_sealed", "woken", "worker_free")
-    )
-    same = batches["model_thread"].eq(batches["model_thread"].shift(-1)) & batches["round"].eq(
-        batches["round"].shift(-1)
-    )
-    following = np.append(freed[1:], np.nan)
-    # A worker with work of its own after the call (inline postprocess) is free later than it woke.
-    until = np.where(same.fillna(False).to_numpy(dtype=bool) & (following > woken), following, woken)
-    return (
-        (until - sealed) / NS_PER_S,
-        batches["size"].to_numpy(dtype=np.float64),
-        min(int(batches["model_thread"].nunique()), _most_at_once(run)),
-    )
-
-
-def _most_at_once(run: RunData) -> int:
-    """The most model threads that a gauge saw at once: those of single requests are many, one after the other."""
-    return max((int(gauge["threads"]) for gauge in run.gauges if gauge.get("threads")), default=sys.maxsize)
 
 
 def _call_time_at(size: int, seconds: Floats, sizes: Floats) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfkit.errors import ConfigError
-from perfkit.measuring.analysis.knee import find_knee
+from perfkit.measuring.analysis.scaling.knee import find_knee
 from perfkit.measuring.load.loops import Load
 from perfkit.measuring.scanning.grid import Scan, ScanWatch, new_scan_folder, run_scan
 from perfkit.measuring.scanning.host import Launched
@@ -43,10 +43,7 @@ class Contrast:
     @property
     def knees(self) -> dict[str, Mapping[str, Any]]:
         """Label of a side -> its knee, where one can be told."""
-        found = {
-            label: find_knee([point["varied"][self.varied] for point in points], points)
-            for label, points in self.series.items()
-        }
+        found = {label: find_knee(points) for label, points in self.series.items()}
         return {label: knee for label, knee in found.items() if knee is not None}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from perfkit.clock import calendar_now
 from perfkit.errors import TargetFailed
 from perfkit.measuring.analysis.best import choose_best
-from perfkit.measuring.analysis.knee import find_knee
+from perfkit.measuring.analysis.scaling.fits import Scaling, fit_scaling
 from perfkit.measuring.archive.manifest import new_id
 from perfkit.measuring.archive.scanfolder import ScanWriter, create_scan, open_scan
 from perfkit.measuring.archive.storedscan import ScanHeader, StoredScan, load_scan
@@ -29,6 +29,7 @@ from perfkit.measuring.service import Service
 from perfkit.settings.server import ServerSettings
 
 USUAL_CONCURRENCY = 8  # users, where nobody says how many
+_FITTED = ("knee", "knee_estimates", "fits")
 PART_OVERHEAD_S = 0.8  # a part's own: settle, change the setting, start and stop the processes, save
 
 
@@ -81,6 +82,20 @@ class Scan:
         knee: Mapping[str, Any] | None = self.stored.header.summary.get("knee")
         return knee
 
+    @property
+    def fits(self) -> Mapping[str, Any]:
+        """`knee`, `knee_estimates` and `fits` as they were archived; of an older scan, as its points give them."""
+        summary = self.stored.header.summary
+        known = {name: summary[name] for name in _FITTED if name in summary}
+        return known if len(known) == len(_FITTED) else self.scaling().to_json() | known
+
+    def scaling(self, p99_s: float | None = None) -> Scaling:
+        """What limits the service and where the knee is: USL, bounds, batch model, four estimators.
+
+        `print` it for the sentences. `p99_s` is the latency budget that one of the estimators needs.
+        """
+        return fit_scaling(self.points, p99_s)
+
     def best(self, p99_s: float | None = None) -> Mapping[str, Any] | None:
         """The setting with the most throughput whose P99 stays within `p99_s`, why, and on which basis."""
         return choose_best(self.points, p99_s)
@@ -102,7 +117,7 @@ class Scan:
             "schema": 1,
             "simulated": self.stored.header.simulated,
             "points": list(self.points),
-            "knee": self.knee,
+            **self.fits,
             "best": self.stored.header.summary.get("best"),
             "folder": str(self.folder),
         }
@@ -227,11 +242,4 @@ def _finish(plan: ScanPlan, writer: ScanWriter) -> None:
     for index, point in enumerate(plan.points):
         pooled = certify(writer.pooled(index), point.varied)
         points.append(dict(pooled.manifest.certificate or {}))
-    writer.finish(points, {"knee": _knee(points), "best": choose_best(points, None)})
-
-
-def _knee(points: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The knee over the one varied numeric setting; None for a grid or a setting without an order."""
-    varied = points[0]["varied"]
-    values = [value for point in points for value in point["varied"].values()]
-    return find_knee(values, points) if len(varied) == 1 else None
+    writer.finish(points, {**fit_scaling(points).to_json(), "best": choose_best(points, None)})

@@ -15,7 +15,7 @@ from typing import Any
 from perfkit import fields
 from perfkit.errors import ArchiveError, CollectorUnavailable
 from perfkit.measuring.analysis.best import choose_best
-from perfkit.measuring.analysis.knee import find_knee
+from perfkit.measuring.analysis.scaling.knee import find_knee
 from perfkit.measuring.archive.durable import replace_file
 from perfkit.measuring.archive.format import DEMO_NAME
 from perfkit.measuring.audience import Step
@@ -100,8 +100,7 @@ class Tour:
 
     def knee(self, series: Series) -> Mapping[str, Any] | None:
         """The knee of one curve, as an interval."""
-        points = self.points(series)
-        return find_knee([point["varied"][series.varied] for point in points], points)
+        return find_knee(self.points(series))
 
 
 def tour_plan(model: str, pace: Pace) -> tuple[ScanPlan, tuple[Series, ...]]:

@@ -110,7 +110,7 @@ def test_a_point_is_had_by_the_value_of_the_varied_setting(scanned):
 
 def test_the_document_of_a_scan_has_the_promised_fields(scanned):
     document = scanned.to_json()
-    assert set(document) == {"schema", "simulated", "points", "knee", "best", "folder"}
+    assert set(document) == {"schema", "simulated", "points", "knee", "knee_estimates", "fits", "best", "folder"}
     assert list(document)[:2] == ["schema", "simulated"]
     assert (document["schema"], document["simulated"], document["knee"]) == (1, False, None)
     assert document["points"] == scanned.points

@@ -48,7 +48,7 @@ def test_two_demos_in_a_row_leave_two_archives_the_latest_page_and_nothing_else(
     document, points = first.document, first.points
     assert list(document)[:2] == ["schema", "simulated"]
     further = {"report", "recommendation", "verdict", "folder"}
-    assert set(document) == {"schema", "simulated", "points", "knee", "best"} | further
+    assert set(document) == {"schema", "simulated", "points", "knee", "knee_estimates", "fits", "best"} | further
     assert [(one["settings"]["workers"], one["settings"]["batch"]["max_size"]) for one in points] == CELLS
     assert document["report"] == "perfkit-demo/report.html"
     folder = Path(document["folder"])

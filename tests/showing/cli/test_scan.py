@@ -15,7 +15,7 @@ def test_json_is_one_document_and_the_only_thing_printed(perfkit):
     ended = perfkit(*words)
     document, points = ended.document, ended.points
     assert list(document)[:2] == ["schema", "simulated"]
-    assert set(document) == {"schema", "simulated", "points", "knee", "best", "folder"}
+    assert set(document) == {"schema", "simulated", "points", "knee", "knee_estimates", "fits", "best", "folder"}
     assert [point["varied"] for point in points] == [{"workers": 2}, {"workers": 1}]
     assert {point["load"]["concurrency"] for point in points} == {4}
     assert os.listdir("perfkit-runs") == [os.path.basename(document["folder"])]

@@ -1,0 +1,117 @@
+"""What limits the service, in sentences? From the figures of the fits, as an archive holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from perfkit import units
+
+Json = Mapping[str, Any]
+_LEAST_SHOWN = 0.001  # smaller residuals have no meaning
+
+
+def scaling_sentences(scaling: Json) -> list[str]:
+    """One sentence a fit, refusals with their reasons; `scaling` holds `fits`, `knee` and `knee_estimates`."""
+    fits = scaling.get("fits")
+    if not fits:
+        return []
+    return [*_curve(fits), _batches(fits), *_estimates(scaling)]
+
+
+def _curve(fits: Json) -> list[str]:
+    """What the curve shows; where neither fit is possible for one and the same reason, that once."""
+    usl, bounds = fits["usl"], fits["bounds"]
+    if usl["refusal"] and usl["refusal"] == bounds["refusal"]:
+        return [f"No USL fit and no bounds: {usl['refusal']}."]
+    return [_limit(usl), _bounds(bounds)]
+
+
+def _limit(usl: Json) -> str:
+    if usl["refusal"]:
+        return f"What limits it: no USL fit: {usl['refusal']}."
+    shares, most = usl["shares_at_most"], usl["values"][-1]
+    spent = (
+        f"at {most:g} users a turn is {_percent(shares['work'])} own work, {_percent(shares['contention'])} contention "
+        f"and {_percent(shares['coherence'])} coherence"
+    )
+    figures = f"contention s = {_figure(usl['contention'])}, coherence k = {_figure(usl['coherence'])}"
+    return f"What limits it: {figures}; {spent}. {_peak(usl)}"
+
+
+def _peak(usl: Json) -> str:
+    peak = usl["peak"]
+    ratio = usl["worst_residual_ratio"]
+    worst = _percent(ratio) if ratio >= _LEAST_SHOWN else f"below {_percent(_LEAST_SHOWN)}"
+    fit = f"(USL over {len(usl['values'])} numbers of users, worst residual {worst})"
+    if peak["value"] is not None:
+        end = units.format_number(peak["high"]) if peak["high"] is not None else "beyond the fit's reach"
+        interval = f"{units.format_number(peak['low'])} to {end}"
+        return f"Peak at {units.format_number(peak['value'])} users ({interval}) {fit}."
+    return f"No peak up to {usl['curve'][-1]['users']:g} users {fit}."
+
+
+def _bounds(bounds: Json) -> str:
+    if bounds["refusal"]:
+        return f"Bounds: none: {bounds['refusal']}."
+    alone, ceiling = (_rate(bounds[name]) for name in ("alone_rps", "ceiling_rps"))
+    text = (
+        f"Bounds: {alone} for each user, {ceiling} in all ({bounds['ceiling_of']}); "
+        f"they cross at {_figure(bounds['crossing'])} users."
+    )
+    above = ", ".join(f"{value:g}" for value in bounds["above"])
+    return (
+        f"{text} Throughput lies above them at {above} users: an instrument or the machine changed." if above else text
+    )
+
+
+def _batches(fits: Json) -> str:
+    model, device = fits["batch_model"], fits["device_model"]
+    if model["refusal"]:
+        return f"Batch model: none: {model['refusal']}."
+    text = f"Batch model: a call keeps a worker {_line(model)}"
+    if not device["refusal"]:
+        text += f", of which {device['device']} computes {_line(device)}"
+    size = model["sizes"][-1]
+    most = size / (model["fixed_s"]["value"] + model["per_request_s"]["value"] * size)
+    return (
+        f"{text} (batches of {model['sizes'][0]} to {size}); one worker can do {units.format_rate(most)} in full ones."
+    )
+
+
+def _line(model: Json) -> str:
+    return f"{_duration(model['fixed_s'])} and {_duration(model['per_request_s'])} a request"
+
+
+def _estimates(scaling: Json) -> Iterator[str]:
+    estimates = scaling.get("knee_estimates") or ()
+    knee, refused = scaling.get("knee"), [one for one in estimates if one["refusal"]]
+    if knee is None and estimates:
+        seen = ", ".join(one["method"] for one in estimates if not one["refusal"])
+        yield f"Knee: none: {seen} alone is no knee, it moves with the range." if seen else "Knee: none."
+    if refused:
+        reasons = "; ".join(f"{one['estimator']}: {one['refusal']}" for one in refused)
+        yield f"Estimators of the knee that say nothing: {reasons}."
+
+
+def _percent(ratio: float) -> str:
+    return units.format_percent(ratio)
+
+
+def _figure(figure: Json) -> str:
+    return _with_ends(figure, units.format_number)
+
+
+def _rate(figure: Json) -> str:
+    return _with_ends(figure, units.format_rate)
+
+
+def _duration(figure: Json) -> str:
+    return _with_ends(figure, units.format_duration)
+
+
+def _with_ends(figure: Json, text: Any) -> str:
+    """A value with its interval where it has one."""
+    if figure["low"] is None or figure["high"] is None:
+        return str(text(figure["value"]))
+    return f"{text(figure['value'])} ({units.format_interval(text(figure['low']), text(figure['high']))})"
