@@ -44,8 +44,8 @@ def test_calls_say_what_a_full_batch_can_give(curve):
     ]
     points = curve({1: 10.0, 2: 20.0}, name="batch.max_size", calls=calls, settings={"device": "cpu"})
     text = sentences(points)[1]
-    assert text.startswith("Batch model: a call keeps a worker 12.3 ms (12.3 to 12.3 ms) and 2.10 ms (2.0")
-    assert "of which cpu computes 5.10 ms (5.0" in text
+    assert text.startswith("Batch model: a call keeps a worker 12.3 ms (12.3 to 12.3 ms) and 2.10 ms (2.1")
+    assert "of which cpu computes 5.10 ms (5.09" in text
     assert text.endswith("(batches of 1 to 10); one worker can do 300 req/s in full ones.")
 
 
