@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -153,6 +154,7 @@ def record_together(
                 further={
                     "settings_moved": bool(moved),
                     "graphs_grew": graphs_grew(stats),
+                    "server_cpus": _cores_of(service.pid),
                     "beside": loads[:place] + loads[place + 1 :],
                     **{recording.name: recording.facts for recording in one.recordings if recording.facts},
                 },
@@ -183,6 +185,14 @@ def _moved(before: ServerSettings | None, after: ServerSettings | None) -> list[
         return []
     texts = [f"{name} {fields.get(before, name)} to {value}" for name, value in changes.items()]
     return [f"settings were changed while this run went on, its figures mix them: {', '.join(texts)}"]
+
+
+def _cores_of(pid: int | None) -> list[int]:
+    """The cores that a process may run on; none when there is no process to ask."""
+    try:
+        return [] if pid is None else sorted(os.sched_getaffinity(pid))
+    except OSError:  # it has just ended
+        return []
 
 
 def _capped(settings: ServerSettings | None, stats: Mapping[str, Any] | None) -> list[str]:
@@ -256,6 +266,8 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         settings_moved=bool(manifest.further.get("settings_moved")),
         graphs_grew=bool(manifest.further.get("graphs_grew")),
         gpus=manifest.further.get("gpu", {}).get("gpus", ()),
+        server_cpus=manifest.further.get("server_cpus", ()),
+        environment=manifest.environment,
         loads_beside=len(manifest.further.get("beside", ())),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],

@@ -55,6 +55,18 @@ def test_it_opens_from_disk_draws_everything_and_asks_nobody(visit, report_page,
     assert (visited.outside, visited.errors) == ([], [])
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_certificate_opens_and_is_legible_on_light_pages_and_dark_ones(visit, report_page, dark):
+    page = visit(report_page, dark=dark).page
+    badge, entry = page.locator("details.certificate").first, page.locator("details.certificate tbody td").first
+    assert not entry.is_visible()
+    badge.locator("summary").click()
+    assert entry.is_visible()
+    assert badge.bounding_box()["width"] > 600
+    colour = page.evaluate("getComputedStyle(document.querySelector('details.certificate tbody td')).color")
+    assert colour == ("rgb(255, 255, 255)" if dark else "rgb(0, 0, 0)")
+
+
 def test_the_drawn_curve_is_the_points(visit, report_page):
     visited = visit(report_page)
     visited.wait(READY)

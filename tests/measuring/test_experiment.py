@@ -40,6 +40,7 @@ PROMISED_FIELDS = {
     "reasons",
 }
 FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be noticed
+    "certificate",
     "checks",
     "error_ratio",
     "gpus",

@@ -11,11 +11,12 @@ from perfkit.measuring.analysis.floors import floor_count
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.latency import Quantile
-    from perfkit.measuring.analysis.validity.check import Check
 
 Label = Literal["sound", "short", "unsteady", "void"]
 PROFILED = "a profiler was attached; a profiled phase never counts as a measurement"
 GREW = "the server compiled the model again under load; its figures measure the compiler too"
+UNANSWERED = "no request was answered inside a measured window"
+UNSEEN_WARMUP = "the rounds have too few requests to see where their warm-up ends"
 MOVED = "settings were changed while the run went on; its figures belong to no single setting"
 
 
@@ -33,24 +34,16 @@ def grade(failures: Sequence[str], problems: Sequence[str], shortfalls: Sequence
     return Grade(label=label, reasons=(*failures, *problems, *shortfalls))
 
 
-def describe_failures(checks: Sequence[Check], disturbances: Sequence[str], answered: int) -> tuple[str, ...]:
-    """What makes a run void, one line a reason; `disturbances` are what is known from elsewhere."""
-    failures = [f"{check.name}: {check.reason}" for check in checks if check.passed is False]
-    failures += disturbances
-    if answered == 0:
-        failures.append("no request was answered inside a measured window")
-    return tuple(failures)
-
-
 def describe_shortfalls(quantiles: Mapping[str, Quantile], warmup_judged: bool) -> tuple[str, ...]:
     """What makes a run short, one line a reason."""
-    short = [_shortfall(name, found) for name, found in quantiles.items() if found.value is None]
+    short = [shortfall_text(name, found) for name, found in quantiles.items() if found.value is None]
     if not warmup_judged:
-        short.append("the rounds have too few requests to see where their warm-up ends")
+        short.append(UNSEEN_WARMUP)
     return tuple(short)
 
 
-def _shortfall(name: str, found: Quantile) -> str:
+def shortfall_text(name: str, found: Quantile) -> str:
+    """Why a quantile (p50, p99) has no value, and what it would take."""
     floor = floor_count(int(name[1:]) / 100)
     if found.needs_s is None:
         return f"{name.upper()} is not known: that many requests never got a reply"

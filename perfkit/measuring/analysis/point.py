@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Interval
     from perfkit.measuring.analysis.calls import CallTimes
+    from perfkit.measuring.analysis.certificate import Certificate
     from perfkit.measuring.analysis.gpu import GpuFigures
     from perfkit.measuring.analysis.grading import Grade
     from perfkit.measuring.analysis.latency import Quantile
@@ -64,6 +65,7 @@ class Point:
     rounds: tuple[RoundSummary, ...]
     checks: tuple[Check, ...]
     grade: Grade
+    certificate: Certificate
 
     @property
     def is_valid(self) -> bool:
@@ -104,4 +106,5 @@ class Point:
             "grade": self.grade.label,
             "valid": self.is_valid,
             "reasons": list(self.grade.reasons),
+            "certificate": self.certificate.to_json(),
         }

@@ -34,6 +34,8 @@ class RunData:
     settings_moved: bool = False  # somebody changed a setting while the run went on
     graphs_grew: bool = False  # the server compiled while the run went on
     gpus: Sequence[Mapping[str, Any]] = ()  # what each GPU is and does not tell, as its collector wrote it down
+    server_cpus: Sequence[int] = ()  # the cores that the server may run on; empty when nobody knows
+    environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # governor and load of the machine
     loads_beside: int = 0  # other loads on the service meanwhile; their requests are none of this run's
     started_ns: int
     ended_ns: int

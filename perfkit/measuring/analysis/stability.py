@@ -31,10 +31,11 @@ _LEAST_REQUESTS = 20  # a window of fewer has no interval to speak of
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How far the windows are apart in one quantity: max / min, and the complaint if that is too far."""
+    """How far the windows are apart in one quantity: max / min, the most allowed, and the complaint if it is more."""
 
     quantity: str
     ratio: float | None
+    most: float
     problem: str
 
 
@@ -92,14 +93,14 @@ def _open_rates(measured: Measured) -> list[Interval]:
 def _judge(quantity: str, windows: Sequence[Interval], most: float) -> Spread:
     known = [window for window in windows if window.value is not None]
     if len(known) < WINDOWS:
-        return Spread(quantity=quantity, ratio=None, problem="")
+        return Spread(quantity=quantity, ratio=None, most=most, problem="")
     lowest = min(known, key=lambda window: window.value or 0.0)
     highest = max(known, key=lambda window: window.value or 0.0)
     if not lowest.value or highest.value is None:
-        return Spread(quantity=quantity, ratio=None, problem="")
+        return Spread(quantity=quantity, ratio=None, most=most, problem="")
     ratio = highest.value / lowest.value
     if ratio <= most or lowest.overlaps(highest):
-        return Spread(quantity=quantity, ratio=ratio, problem="")
+        return Spread(quantity=quantity, ratio=ratio, most=most, problem="")
     allowed = f"steady is at most {units.format_number(most)}" if most > 1 else "their intervals are apart"
     text = f"{quantity} differs between thirds of the run by a factor of {units.format_number(ratio)} ({allowed})"
-    return Spread(quantity=quantity, ratio=ratio, problem=text)
+    return Spread(quantity=quantity, ratio=ratio, most=most, problem=text)

@@ -136,16 +136,24 @@ def _trend(means: Floats, steps: Sequence[Step], drift: float | None) -> Trend:
     return "warmup" if levels[-1] <= min(levels) else "slowdown"
 
 
-def describe_problems(found: Steadiness) -> tuple[str, ...]:
-    """Why this is no steady state, one line a reason; empty when it is one."""
-    problems = []
-    if found.warmup_ended is False:
-        problems.append("the warm-up had not ended in most rounds (MSER-5 at its limit); measure longer")
-    for step in found.steps:
-        levels = f"{units.format_duration(step.before_s)} to {units.format_duration(step.after_s)}"
-        problems.append(
-            f"mean latency stepped from {levels} after {units.format_percent(step.at_ratio)} of the requests"
-        )
-    if found.drift_ratio is not None and not found.steps:
-        problems.append(f"latency drifted by {units.format_percent(found.drift_ratio)} over the run ({found.trend})")
-    return (*problems, *(spread.problem for spread in found.spreads if spread.problem))
+def describe_warmup(found: Steadiness) -> str:
+    """Why the warm-up is a problem; empty when it is none."""
+    if found.warmup_ended is not False:
+        return ""
+    return "the warm-up had not ended in most rounds (MSER-5 at its limit); measure longer"
+
+
+def describe_steps(found: Steadiness) -> tuple[str, ...]:
+    """One line a step."""
+    return tuple(
+        f"mean latency stepped from {units.format_duration(step.before_s)} to {units.format_duration(step.after_s)} "
+        f"after {units.format_percent(step.at_ratio)} of the requests"
+        for step in found.steps
+    )
+
+
+def describe_drift(found: Steadiness) -> str:
+    """How far the latency drifted; empty without a drift, or where steps tell it."""
+    if found.drift_ratio is None or found.steps:
+        return ""
+    return f"latency drifted by {units.format_percent(found.drift_ratio)} over the run ({found.trend})"

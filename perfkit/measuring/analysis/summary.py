@@ -10,27 +10,24 @@ import numpy as np
 
 from perfkit.measuring.analysis.blocks import Interval
 from perfkit.measuring.analysis.calls import call_times, workers_busy_ratio
-from perfkit.measuring.analysis.gpu import gpu_figures
-from perfkit.measuring.analysis.grading import (
-    GREW,
-    MOVED,
-    PROFILED,
-    Grade,
-    describe_failures,
-    describe_shortfalls,
-    grade,
+from perfkit.measuring.analysis.certificate import (
+    Certificate,
+    certify_instruments,
+    certify_steadiness,
+    certify_sufficiency,
+    record_surroundings,
 )
+from perfkit.measuring.analysis.gpu import gpu_figures
 from perfkit.measuring.analysis.latency import Quantile, at_probability, quantile
 from perfkit.measuring.analysis.ledger import fill_ratio, padding_ratio, stage_means, stage_table
 from perfkit.measuring.analysis.measured import Measured, measure_windows
 from perfkit.measuring.analysis.occupancy import in_flight_mean, queue_depth_mean, wake_lag_s, windowed_batches
-from perfkit.measuring.analysis.overload import find_overload
 from perfkit.measuring.analysis.point import Point, RoundSummary
 from perfkit.measuring.analysis.relaxation import needed_seconds
 from perfkit.measuring.analysis.series import server_cores
-from perfkit.measuring.analysis.steady import Steadiness, describe_problems, judge_steadiness
+from perfkit.measuring.analysis.steady import judge_steadiness
 from perfkit.measuring.analysis.throughput import CLOSED_METHOD, OPEN_METHOD, throughput
-from perfkit.measuring.analysis.validity import Check, run_checks
+from perfkit.measuring.analysis.validity import run_checks
 from perfkit.measuring.analysis.validity.generator import generator_cpu_ratio, lateness_p99_s, retried_ratio
 from perfkit.measuring.analysis.validity.stamps import served_rows
 from perfkit.measuring.analysis.warmup import OK
@@ -48,7 +45,15 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
     checks = run_checks(run, measured)
     steadiness = judge_steadiness(measured, run.think_s, run.is_closed_loop)
     latency = _certified(_quantiles(measured.latency_s, measured), needed_seconds(run, measured), measured.seconds)
-    given = _grade(run, measured, (checks, steadiness, latency))
+    service_latency = _quantiles(measured.service_s, measured)
+    certificate = Certificate(
+        entries=(
+            *certify_instruments(run, measured, checks),
+            *certify_steadiness(run, measured, steadiness),
+            *certify_sufficiency(run, measured, (steadiness, latency)),
+            *record_surroundings(run, measured, latency, service_latency),
+        )
+    )
     batches = windowed_batches(run, measured)
     point = Point(
         simulated=run.simulated,
@@ -61,7 +66,7 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
         throughput=throughput(measured, run.think_s, run.is_closed_loop),
         throughput_method=CLOSED_METHOD if run.is_closed_loop else OPEN_METHOD,
         latency=latency,
-        service_latency=_quantiles(measured.service_s, measured),
+        service_latency=service_latency,
         stages_s=stage_means(stage_table(_answered(measured))),
         batch_fill_ratio=fill_ratio(batches, run.max_batch),
         padding_ratio=padding_ratio(batches),
@@ -79,14 +84,10 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
         trend=steadiness.trend,
         rounds=_round_summaries(measured),
         checks=checks,
-        grade=given,
+        grade=certificate.grade,
+        certificate=certificate,
     )
     return _withheld(point)
-
-
-def _disturbances(run: RunData) -> list[str]:
-    known = ((PROFILED, run.profiled), (MOVED, run.settings_moved), (GREW, run.graphs_grew))
-    return [text for text, happened in known if happened]
 
 
 def _quantiles(seconds: Floats, measured: Measured) -> dict[str, Quantile]:
@@ -99,16 +100,6 @@ def _certified(found: dict[str, Quantile], needs_s: float | None, seconds: float
     if needs_s is None or not np.isfinite(needs_s) or seconds >= needs_s or tail.n == 0:
         return found
     return found | {"p99": dataclasses.replace(tail, value=None, needs_s=max(needs_s, tail.needs_s or 0.0))}
-
-
-def _grade(run: RunData, measured: Measured, seen: tuple[tuple[Check, ...], Steadiness, dict[str, Quantile]]) -> Grade:
-    checks, steadiness, latency = seen
-    overload = find_overload(run, measured)
-    return grade(
-        describe_failures(checks, _disturbances(run), measured.replies),
-        (*([overload] if overload else []), *describe_problems(steadiness)),
-        describe_shortfalls(latency, steadiness.warmup_ended is not None),
-    )
 
 
 def _answered(measured: Measured) -> Any:

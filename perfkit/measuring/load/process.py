@@ -27,7 +27,8 @@ def run_phase(spec: LoadSpec) -> None:
     """Run one phase of load and leave its samples and report; raises PerfkitError."""
     target = find_target(spec.url)
     check_permission(target, spec.load, spec.allow_remote)
-    requests = [build_request(target, body, spec.load) for body in read_payloads(spec.payloads)]
+    bodies = read_payloads(spec.payloads)
+    requests = [build_request(target, body, spec.load) for body in bodies]
     _allow_many_connections()
     placement = place_process(spec)
     try:
@@ -38,7 +39,8 @@ def run_phase(spec: LoadSpec) -> None:
         engine.run(spec.start_at_ns or REAL_CLOCK.now_ns())
         samples.close()
         engine.close()
-        write_report(describe_phase(spec, engine, placement), spec.report)
+        report = describe_phase(spec, engine, placement) | {"different_payloads": len(set(bodies))}
+        write_report(report, spec.report)
     except OSError as error:
         raise EnvironmentLacks(
             f"cannot write {spec.samples} or {spec.report}: {error.strerror}; give a writable folder with free space"

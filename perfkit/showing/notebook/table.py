@@ -15,6 +15,7 @@ from perfkit.measuring.scanning.contrast import Contrast
 from perfkit.measuring.scanning.grid import Scan
 from perfkit.showing.plots.points import knee_text, knees_by_label, loop_text
 from perfkit.showing.report.advice import recommendation
+from perfkit.showing.report.badge import badge_html, badge_style
 from perfkit.showing.report.collect import report_of_run, report_of_scan
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.rows import COLUMNS, Row, row_of
@@ -77,7 +78,7 @@ def _template() -> jinja2.Template:
 
 def to_html(table: Table) -> str:
     """The table as a piece of a page, in JupyterLab's own colours."""
-    return _template().render(table=table, columns=COLUMNS)
+    return _template().render(table=table, columns=COLUMNS, badge_html=badge_html, badge_style=badge_style())
 
 
 def to_text(table: Table) -> str:

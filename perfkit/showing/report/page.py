@@ -14,15 +14,15 @@ from markupsafe import Markup
 from perfkit.errors import ArchiveError
 from perfkit.showing.plots.gpu import plot_gpu
 from perfkit.showing.plots.ledger import ledger_table, plot_ledger
-from perfkit.showing.plots.points import knee_text, knees_by_label, setting_of, setting_text
+from perfkit.showing.plots.points import knee_text, knees_by_label
 from perfkit.showing.plots.scan import plot_scan, scan_table
 from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
+from perfkit.showing.report.badge import badge_html, badge_style
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.glossary import GLOSSARY
 from perfkit.showing.report.gpurows import GPU_COLUMNS, GpuRow, gpu_rows
 from perfkit.showing.report.rows import COLUMNS, Row, facts, row_of
 from perfkit.showing.report.scripts import page_scripts, policy
-from perfkit.showing.report.selftests import SelfTest, self_tests, summary
 from perfkit.showing.web import assets
 
 _FOLDER = Path(__file__).parent
@@ -50,15 +50,6 @@ class Section:
     knees: tuple[str, ...]
     best: str
     gpus: tuple[GpuRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
-    """A point with its self-tests."""
-
-    label: str
-    summary: str
-    tests: tuple[SelfTest, ...]
 
 
 def write_report(path: Path, report: ReportData) -> None:
@@ -92,7 +83,7 @@ def render_report(report: ReportData) -> str:
             flame_json=Markup(assets.inline_json(report.flame)) if report.flame else None,
             comparison=[row_of(point, label, "") for label, point in (report.comparison or {}).items()],
             loads=list(_loads(report.scans)),
-            tested=list(_tested(report.scans)),
+            badge_html=badge_html,
             gpu_columns=GPU_COLUMNS,
             gpu=_gpu_chart(report) if report.gpu else None,
             environment=list(facts(report.environment)),
@@ -115,7 +106,7 @@ def environment() -> jinja2.Environment:
 def page_frame() -> dict[str, Any]:
     """What every page needs: its style, its scripts, and the policy that allows no other."""
     scripts = page_scripts()
-    style = Markup((_FOLDER / "page.css").read_text("utf-8"))
+    style = Markup((_FOLDER / "page.css").read_text("utf-8")) + badge_style()
     return {"style": style, "policy": Markup(policy(scripts)), "scripts": scripts}
 
 
@@ -162,13 +153,3 @@ def _loads(scans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             texts = [", ".join(f"{name} {text}" for name, text in facts(point.get("load") or {})) for point in points]
             for text in dict.fromkeys(filter(None, texts)):
                 yield f"{scan['title']}{f' ({label})' if label else ''}: {text}."
-
-
-def _tested(scans: Iterable[Mapping[str, Any]]) -> Iterator[Tested]:
-    for scan in scans:
-        for label, points in scan["series"].items():
-            for point in points:
-                tests = self_tests(point)
-                setting = setting_text(setting_of(point, scan["varied"]))
-                where = ", ".join(filter(None, (scan["title"], label, f"{scan['varied']} {setting}".strip())))
-                yield Tested(label=where, summary=summary(tests), tests=tests)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfkit.showing.plots.points import QUANTILES, Point, count_text, setting_of, setting_text
+from perfkit.showing.report.badge import Badge, badge_of
 from perfkit.units import (
     ABSENT,
     format_bytes,
@@ -40,6 +41,7 @@ class Row:
     grade: str
     reasons: tuple[str, ...]
     errors: str
+    badge: Badge
 
 
 def row_of(point: Point, label: str, varied: str) -> Row:
@@ -65,6 +67,7 @@ def row_of(point: Point, label: str, varied: str) -> Row:
         grade=str(point["grade"]),
         reasons=tuple(str(reason) for reason in point.get("reasons") or ()),
         errors=", ".join(f"{code}: {count_text(count)}" for code, count in (point.get("errors") or {}).items()),
+        badge=badge_of(point),
     )
 
 

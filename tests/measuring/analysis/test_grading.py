@@ -2,18 +2,11 @@
 
 import dataclasses
 
-from perfkit.measuring.analysis.grading import PROFILED, Grade, describe_failures, describe_shortfalls, grade
+from perfkit.measuring.analysis.grading import Grade, describe_shortfalls, grade
 from perfkit.measuring.analysis.latency import Quantile
-from perfkit.measuring.analysis.validity.check import Check
 
 GOOD = Quantile(value=0.1, low=0.09, high=0.11, n=900, n_eff=600.0, needs_s=None)
 SHORT = Quantile(value=None, low=0.09, high=None, n=900, n_eff=212.4, needs_s=14.0)
-
-
-def check(passed):
-    return Check(
-        name="Little", passed=passed, figure=0.1, threshold=0.02, origin="", reason="8.00 in flight by the gauge"
-    )
 
 
 def test_the_worst_grade_wins_and_keeps_all_reasons():
@@ -21,19 +14,6 @@ def test_the_worst_grade_wins_and_keeps_all_reasons():
     assert grade((), (), ("s",)) == Grade(label="short", reasons=("s",))
     assert grade((), ("u",), ("s",)) == Grade(label="unsteady", reasons=("u", "s"))
     assert grade(("v",), ("u",), ()) == Grade(label="void", reasons=("v", "u"))
-
-
-def test_only_a_failed_test_voids_not_one_that_could_not_be_taken():
-    assert describe_failures([check(True), check(None)], disturbances=[], answered=1) == ()
-    assert describe_failures([check(False)], disturbances=[], answered=1) == ("Little: 8.00 in flight by the gauge",)
-
-
-def test_a_profiled_phase_never_counts():
-    assert describe_failures([], disturbances=[PROFILED], answered=100) == (PROFILED,)
-
-
-def test_no_answer_is_no_measurement():
-    assert describe_failures([], disturbances=[], answered=0) == ("no request was answered inside a measured window",)
 
 
 def test_a_short_run_says_what_it_needs():

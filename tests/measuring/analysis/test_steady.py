@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from perfkit.measuring.analysis.measured import measure_windows
-from perfkit.measuring.analysis.steady import describe_problems, find_drift, find_steps, judge_steadiness
+from perfkit.measuring.analysis.steady import (
+    describe_drift,
+    describe_steps,
+    describe_warmup,
+    find_drift,
+    find_steps,
+    judge_steadiness,
+)
 
 
 def noise(count=40, seed=0, spread=0.03):
@@ -15,6 +22,12 @@ def noise(count=40, seed=0, spread=0.03):
 
 def judge(run):
     return judge_steadiness(measure_windows(run), run.think_s, run.is_closed_loop)
+
+
+def problems(found):
+    """Everything that is said against a steady state."""
+    lines = (describe_warmup(found), *describe_steps(found), describe_drift(found))
+    return tuple(filter(None, (*lines, *(spread.problem for spread in found.spreads))))
 
 
 def test_a_step_between_block_means_is_found_with_its_levels():
@@ -46,14 +59,14 @@ def test_a_healthy_run_is_flat(healthy_run):
     found = judge(healthy_run)
     assert (found.trend, found.warmup_ended, found.drift_ratio, found.steps) == ("flat", True, None, ())
     assert [spread.quantity for spread in found.spreads] == ["throughput", "P50", "P99"]
-    assert describe_problems(found) == ()
+    assert problems(found) == ()
 
 
 def test_a_service_that_slows_down_between_rounds_is_called_so(scenario):
     found = judge(scenario(seed=1, shape="normal", rounds=2, scale=lambda number: 1.0 + 0.25 * number).run())
     assert found.trend == "slowdown"
     assert len(found.steps) == 1
-    assert "mean latency stepped from" in describe_problems(found)[0]
+    assert "mean latency stepped from" in problems(found)[0]
 
 
 def test_a_service_that_gets_faster_is_still_warming_up(scenario):
@@ -86,7 +99,7 @@ def test_a_round_that_never_stops_warming_up_is_a_problem(scenario):
     requests["received_ns"] += (200e6 * np.exp(-since_s / 3.0)).astype("int64")
     found = judge(dataclasses.replace(run, requests=requests))
     assert found.warmup_ended is False
-    assert "warm-up had not ended" in describe_problems(found)[0]
+    assert "warm-up had not ended" in problems(found)[0]
 
 
 @pytest.mark.parametrize(
@@ -99,5 +112,5 @@ def test_a_round_that_never_stops_warming_up_is_a_problem(scenario):
     ],
 )
 def test_steady_queues_are_seldom_called_unsteady(scenario, changes):
-    alarms = [bool(describe_problems(judge(scenario(seed=seed, **changes).run()))) for seed in range(10)]
+    alarms = [bool(problems(judge(scenario(seed=seed, **changes).run()))) for seed in range(10)]
     assert sum(alarms) <= 1

@@ -4,14 +4,18 @@ import dataclasses
 import re
 
 from perfkit.showing.notebook.table import MOST_ROWS, Table, table_of, to_html, to_text
+from perfkit.showing.report.badge import Badge, Line
 from perfkit.showing.report.rows import COLUMNS, Figure, Row
+
+LINE = Line(name="Little", status="pass", figures="residual 0.410 %", limit="2.00 %", costs="void", note="Little 1961")
+BADGE = Badge(grade="sound", summary="1 pass", lines=(LINE,))
 
 
 def row(**changes):
     """A row with a figure in every column."""
     figures = tuple(Figure(text=f"{name} 1", note="0 to 2") for name in COLUMNS)
     plain = {"label": "", "setting": "4", "requests": "7", "figures": figures, "grade": "sound"}
-    return Row(**{**plain, "reasons": (), "errors": "", **changes})
+    return Row(**{**plain, "reasons": (), "errors": "", "badge": BADGE, **changes})
 
 
 def test_a_scan_has_a_row_a_point_with_grade_and_reasons(scan):
@@ -37,6 +41,12 @@ def test_html_holds_every_figure_with_its_interval_and_the_reason_of_the_grade()
     assert all(f"<td>{name} 1<small>0 to 2</small></td>" in page for name in COLUMNS)
     assert '<b class="grade void">void</b>' in page
     assert re.findall(r"<small>(late|lost|errors: 503: 2)</small>", page) == ["late", "lost", "errors: 503: 2"]
+
+
+def test_the_certificate_is_a_badge_that_opens():
+    page = to_html(Table(caption="c", head="workers", rows=(row(),), notes=()))
+    assert '<details class="certificate"><summary>certificate: sound, 1 pass</summary>' in page
+    assert '<td class="text"><span>pass</span></td><td class="text">residual 0.410 %</td>' in page
 
 
 def test_markup_in_labels_reasons_and_notes_stays_text():

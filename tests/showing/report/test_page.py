@@ -43,7 +43,7 @@ def test_the_page_tells_the_whole_story(report):
         "default against recommended",
         "faster: throughput +98 % (95 % CI +91 to +104 %, 5 + 5 rounds)",
         "Max batch size (mixed lengths): loop closed, concurrency 32, think_s 0 s.",
-        "Worker threads, workers 1: 3 not judged",
+        "certificate: sound, 3 recorded",
         "packages.torch 2.13.0",
         "memory_bytes 8.00 GiB",
         "container –",

@@ -1,13 +1,7 @@
 """Does every figure read with its interval, and does what is missing say so?"""
 
+from perfkit.showing.report.badge import badge_of
 from perfkit.showing.report.rows import Figure, Row, facts, row_of
-from perfkit.showing.report.selftests import SelfTest, self_tests, summary
-
-CHECKS = [
-    {"name": "little", "passed": True, "figure": 0.0041, "threshold": 0.02, "origin": "Little", "reason": "L 15.9"},
-    {"name": "lateness", "passed": False, "figure": 0.031, "threshold": 0.002, "origin": "judgement", "reason": ""},
-    {"name": "gauge", "passed": None, "figure": None, "threshold": 0.02, "origin": "Little", "reason": "no gauge"},
-]
 
 
 def test_a_point_reads_as_a_row(points):
@@ -30,6 +24,7 @@ def test_a_point_reads_as_a_row(points):
         grade="unsteady",
         reasons=("throughput of three windows: max/min 1.17, allowed 1.10",),
         errors="timed_out: 1,200",
+        badge=badge_of(point),
     )
 
 
@@ -59,23 +54,4 @@ def test_nested_facts_read_with_the_unit_of_their_name():
         ("g", "1, 2"),
         ("h_rps", "3.00 req/s"),
         ("i", "–"),
-    ]
-
-
-def test_self_tests_keep_passed_failed_and_not_judged_apart():
-    tests = self_tests({"checks": CHECKS})
-    assert tests == (
-        SelfTest(name="little", verdict="passed", figure="0.00410", limit="0.0200", note="L 15.9. Little"),
-        SelfTest(name="lateness", verdict="failed", figure="0.0310", limit="0.00200", note="judgement"),
-        SelfTest(name="gauge", verdict="not judged", figure="–", limit="0.0200", note="no gauge. Little"),
-    )
-    assert summary(tests) == "1 passed, 1 failed, 1 not judged"
-
-
-def test_a_point_without_checks_shows_the_figures_that_it_carries(points):
-    tests = self_tests(points["workers"][0])
-    assert [(test.name, test.figure, test.verdict) for test in tests] == [
-        ("Little's law", "0.410 %", "not judged"),
-        ("generator lateness P99", "310 µs", "not judged"),
-        ("generator CPU", "4.10 %", "not judged"),
     ]

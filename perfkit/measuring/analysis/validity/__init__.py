@@ -21,6 +21,7 @@ from perfkit.measuring.analysis.validity.generator import (
 )
 from perfkit.measuring.analysis.validity.host import check_steal
 from perfkit.measuring.analysis.validity.littles import check_gauge, check_interactive_law, check_little
+from perfkit.measuring.analysis.validity.placement import check_cores_apart
 from perfkit.measuring.analysis.validity.stamps import (
     check_clock_order,
     check_middleware,
@@ -28,6 +29,7 @@ from perfkit.measuring.analysis.validity.stamps import (
     check_stamps_present,
     served_rows,
 )
+from perfkit.measuring.analysis.validity.utilisation import check_utilisation
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.measured import Measured
@@ -50,6 +52,7 @@ def run_checks(run: RunData, measured: Measured) -> tuple[Check, ...]:
         check_gauge(run),
         check_little(run),
         check_interactive_law(run, measured),
+        check_utilisation(run, measured),
         check_throughput_bound(run, measured),
         check_busy(run, measured),
         check_cores(run, measured),
@@ -57,5 +60,6 @@ def run_checks(run: RunData, measured: Measured) -> tuple[Check, ...]:
         check_schedule(run),
         check_achieved(run),
         check_generator_cpu(run),
+        check_cores_apart(run),
         check_steal(run, measured),
     )

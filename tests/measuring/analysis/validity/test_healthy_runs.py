@@ -5,7 +5,7 @@ import pytest
 from perfkit.measuring.analysis.measured import measure_windows
 from perfkit.measuring.analysis.validity import run_checks
 
-CHECKS_OF_A_RUN = 19
+CHECKS_OF_A_RUN = 21
 
 
 @pytest.mark.parametrize(
