@@ -17,6 +17,7 @@ _LINE = re.compile(r"(\S.*?)\s+(\d+(?:\.\d+)?)\s*")
 _JUDGED = 50  # lines
 _SHARE = 0.7  # of them that must be stacks
 _PERIOD = 10_000  # a smallest weight above it is no count of samples
+_MANY = 10_000_000  # samples of one stack: more than a day of them at 100 a second
 NO_COUNT = "line without a count at its end"
 WEIGHTS = Timing(unit="samples", clock="none", scope="none", basis="none")
 PERIODS = Timing(unit="an event's period", clock="none", scope="none", basis="none")
@@ -45,7 +46,7 @@ def read(source: Source) -> Imported:
         frames = match[1].split(";")
         counter.add(frames, float(match[2]), frames[0])
     notes = [*source.notes]
-    is_period = counter.least > _PERIOD
+    is_period = counter.least > _PERIOD or counter.most > _MANY
     unit = "of the event's period" if is_period else "samples"
     if is_period:
         notes.append("weights look like an event's period (of cpu-clock: ns of CPU), not like counts of samples")

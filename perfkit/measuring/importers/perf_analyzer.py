@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from perfkit.measuring.importers.cells import number
 from perfkit.measuring.importers.delimited import Table, headings
-from perfkit.measuring.importers.imported import Imported, Level, Loop, Tally, Timing
+from perfkit.measuring.importers.imported import Imported, Level, Loop, Metric, Tally, Timing
 from perfkit.measuring.importers.source import Source
 
 CSV_NAME, TEXT_NAME = "perf_analyzer CSV", "perf_analyzer text"
@@ -19,6 +19,8 @@ _LOADS = {"Concurrency": "closed", "Request Rate": "open"}
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?) latency")
 _PARTS = ("Client Send", "Network+Server Send/Recv", "Server Queue", "Client Recv")
 _COMPUTE = ("Server Compute Input", "Server Compute Infer", "Server Compute Output")
+_SPLIT = re.compile(r"(queue|compute input|compute infer|compute output) (\d{1,15}) usec")
+_BATCH = re.compile(r"^\s*Batch size: (\d{1,9})", re.MULTILINE)
 _NO_NUMBER = "no number in its load or throughput"
 _BLOCK = re.compile(r"^Request (concurrency|rate): ([\d.]+)(?: inference requests per second)?\s*$", re.M | re.I)
 _PERCENTILE_LINE = re.compile(r"^\s*p(\d+(?:\.\d+)?) latency: (\d{1,15}) usec", re.MULTILINE)
@@ -40,6 +42,7 @@ def matches_text(head: str) -> bool:
 def read_csv(source: Source) -> Imported:
     """One level a row."""
     tally, levels = Tally(), []
+    metrics: list[Metric] = []
     table = Table(source, tally)
     for index, row in enumerate(table.rows(), 1):
         cells = dict(zip(table.columns, row, strict=True))
@@ -54,15 +57,19 @@ def read_csv(source: Source) -> Imported:
         }
         figures = {"throughput_rps": rate, "mean_s": _us(_mean_us(cells))}
         levels.append(_level(load, value, index, {**figures, "percentiles_s": _seconds(found)}))
+        parts = {name: number(cells[name]) for name in (*_PARTS, *_COMPUTE) if name in cells}
+        metrics += _parts(f"{load.lower()} {value:g}", parts)
     return Imported(
         path=str(source.path),
         format=CSV_NAME,
         rows=tally.rows(),
         timing=_TIMING,
         levels=tuple(levels),
+        metrics=tuple(metrics),
         is_range=len(levels) > 1,
         notes=(
             *source.notes,
+            "throughput counts inferences: requests only where the batch size, which the file does not tell, is 1",
             "request counts and errors are not in this file (perf_analyzer stops at the first error)",
         ),
     )
@@ -73,26 +80,34 @@ def read_text(source: Source) -> Imported:
     text = source.whole()
     blocks = list(_BLOCK.finditer(text))
     tally, levels, notes = Tally(), [], [*source.notes]
+    metrics: list[Metric] = []
+    stated = _BATCH.search(text)
+    batch = int(stated[1]) if stated and int(stated[1]) else 1
+    if batch > 1:
+        notes.append(f"rates are requests a second: throughput / batch size {batch}")
     ends = [match.start() for match in blocks[1:]] + [len(text)]
     for match, end in zip(blocks, ends, strict=False):
-        level = _text_level(match, text[match.end() : end], notes)
+        part = text[match.end() : end]
+        level = _text_level(match, part, batch, notes)
         if level is None:
             tally.dropped[UNSTABLE] += 1
         else:
             tally.kept += 1
             levels.append(level)
+            metrics += _parts(level.name, {f"server {name}": float(us) for name, us in _SPLIT.findall(part)})
     return Imported(
         path=str(source.path),
         format=TEXT_NAME,
         rows=tally.rows(),
         timing=_TIMING,
         levels=tuple(levels),
+        metrics=tuple(metrics),
         is_range=len(levels) > 1,
         notes=tuple(notes),
     )
 
 
-def _text_level(match: re.Match[str], text: str, notes: list[str]) -> Level | None:
+def _text_level(match: re.Match[str], text: str, batch: int, notes: list[str]) -> Level | None:
     count, rate = _figure(text, r"Request count: (\d{1,15})"), _figure(text, r"Throughput: (\S+) infer/sec")
     if count is None or rate is None:
         return None
@@ -104,8 +119,8 @@ def _text_level(match: re.Match[str], text: str, notes: list[str]) -> Level | No
     found = {round(float(p) / 100, 8): float(us) for p, us in _PERCENTILE_LINE.findall(text)}
     figures = {
         "requests": int(count),
-        "throughput_rps": rate,
-        "mean_s": _us(_figure(text, r"Avg latency: (\d{1,15}) usec")),
+        "throughput_rps": rate / batch,
+        "mean_s": _us(_figure(text, r"Avg (?:latency|HTTP time|gRPC time): (\d{1,15}) usec")),
         "percentiles_s": _seconds(found),
     }
     return _level(load, value, None, figures)
@@ -115,6 +130,16 @@ def _level(load: str, value: float, row: int | None, figures: Mapping[str, objec
     loop: Loop = "closed" if load == "Concurrency" else "open"
     known = {"concurrency": value, "has_think_time": False} if loop == "closed" else {"offered_rps": value}
     return Level(name=f"{load.lower()} {value:g}", row=row, loop=loop, **known, **figures)  # type: ignore[arg-type]
+
+
+def _parts(load: str, parts: Mapping[str, float | None]) -> list[Metric]:
+    """Means of what a request spent where, in seconds."""
+    named = {name.lower().replace("+", " ").replace("/", " ").replace(" ", "_"): us for name, us in parts.items()}
+    return [
+        Metric(name=f"{name}_seconds", labels={"load": load}, kind="mean", value=us / 1e6)
+        for name, us in named.items()
+        if us is not None
+    ]
 
 
 def _mean_us(cells: Mapping[str, str]) -> float | None:

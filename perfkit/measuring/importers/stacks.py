@@ -25,13 +25,13 @@ class StackCounter:
         self._count: Counter[str] = Counter()
         self._tree = TreeBuilder()
         self.samples, self.empty, self.weight = 0, 0, 0.0
-        self.least = float("inf")
+        self.least, self.most = float("inf"), 0.0
 
     def add(self, frames: Sequence[str], weight: float, thread: str = "") -> None:
         """One stack, root first; a function counts once however deep it recurs. An empty one only weighs."""
         self.samples += 1
         self.weight += weight
-        self.least = min(self.least, weight)
+        self.least, self.most = min(self.least, weight), max(self.most, weight)
         if thread:
             self._threads[self._known(thread, self._threads)] += weight
         inner = frames[1:] if thread and frames and frames[0] == thread else frames

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from perfkit.measuring.collectors.collector import SeriesRow
 from perfkit.measuring.importers.finding import Finding
-from perfkit.measuring.importers.imported import Imported, Level, Profile, percent_name
+from perfkit.measuring.importers.imported import Imported, Level, Metric, Profile, percent_name
 from perfkit.showing.report.rows import Figure
 from perfkit.units import (
     ABSENT,
@@ -94,8 +94,7 @@ def _figure_text(name: str, value: float | None) -> str:
         return f"{name[:-2].replace('_', ' ')} {format_duration(value)}"
     if name.endswith("_rps"):
         return f"{name[:-4].replace('_', ' ')} {format_rate(value)}"
-    is_count = value is not None and value == int(value)
-    return f"{name.replace('_', ' ')} {f'{value:,.0f}' if is_count else format_number(value)}"
+    return f"{name.replace('_', ' ')} {ABSENT if value is None else _plain(value)}"
 
 
 def levels_table(levels: Sequence[Level]) -> TextTable:
@@ -160,12 +159,24 @@ def _metrics_table(imported: Imported) -> TextTable:
     rows = []
     for metric in shown[:_METRICS]:
         labels = ", ".join(f"{name}={value}" for name, value in metric.labels.items())
-        value = format_bytes(metric.value) if metric.name.endswith("_bytes") else format_number(metric.value)
-        texts = (value, metric.kind, f"{metric.name} {labels}".strip())
+        texts = (_metric_text(metric), metric.kind, f"{metric.name} {labels}".strip())
         rows.append(tuple(Figure(text=text) for text in texts))
     headings, hidden = ("value", "kind", "metric"), len(imported.metrics) - len(rows)
     caption = f"{hidden:,} more (buckets and the like) are in --json" if hidden else ""
     return TextTable(title="Metrics", headings=headings, rows=tuple(rows), words=("kind", "metric"), caption=caption)
+
+
+def _metric_text(metric: Metric) -> str:
+    if metric.name.endswith("_bytes"):
+        return format_bytes(metric.value)
+    is_instant = metric.name.endswith("start_time_seconds")
+    return (
+        format_duration(metric.value) if metric.name.endswith("_seconds") and not is_instant else _plain(metric.value)
+    )
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else format_number(value)
 
 
 def _series_table(series: Sequence[SeriesRow]) -> TextTable:
