@@ -55,6 +55,7 @@ MAY_IMPORT = {
         "placement": set(),
         "control": set(),
         "importers": {"collectors", "analysis", "archive"},
+        "exporting": {"analysis", "archive"},
         "gpucheck": {"collectors"},
         "service": {"control", "placement"},
         "gilwaits": {"collectors", "service"},

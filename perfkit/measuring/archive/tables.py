@@ -65,18 +65,29 @@ def read_table(data: bytes, where: Path) -> DataFrame:
     """A Parquet file's bytes as a frame with nullable integers; raises ArchiveError."""
     import pandas
     import pyarrow
-    from pyarrow import parquet
 
     integers = {getattr(pyarrow, name)(): _nullable(pandas, name) for name in _INTEGER_NAMES}
+    arrow = read_arrow(data, where)
+    try:
+        frame: DataFrame = arrow.to_pandas(types_mapper=integers.get, ignore_metadata=True)
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise ArchiveError(f"{where} cannot be read as a table ({error}); restore it from a copy") from error
+    return frame
+
+
+def read_arrow(data: bytes, where: Path) -> Any:
+    """A Parquet file's bytes as an Arrow table; raises ArchiveError."""
+    import pyarrow
+    from pyarrow import parquet
+
     try:
         file = parquet.ParquetFile(pyarrow.BufferReader(data))
         cells = file.metadata.num_rows * file.metadata.num_columns
         if cells > MAX_CELLS:
             raise ArchiveError(f"{where} claims {cells} cells, at most {MAX_CELLS} are read; do not trust this folder")
-        frame: DataFrame = file.read().to_pandas(types_mapper=integers.get, ignore_metadata=True)
+        return file.read()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ArchiveError(f"{where} is no whole Parquet file ({error}); restore it from a copy") from error
-    return frame
 
 
 def _nullable(pandas: Any, name: str) -> Any:

@@ -9,11 +9,12 @@ from pathlib import Path
 ACTIONS = {
     "list": "list runs and scans, newest first (what perfkit runs alone does)",
     "show": "show one run or scan: figures, settings, environment, code, files",
+    "export": "write one run or scan in a form that other tools read",
     "prune": "remove old runs and scans; without --yes it only says which",
     "pin": "mark a run or scan as one that prune leaves alone",
     "unpin": "take that mark away",
 }
-_MODULES = {"list": "runs_list", "show": "runs_show", "prune": "runs_prune"}
+_MODULES = {"list": "runs_list", "show": "runs_show", "export": "runs_export", "prune": "runs_prune"}
 ARCHIVE = Path("perfkit-runs")
 
 

@@ -94,6 +94,66 @@ def test_an_unknown_run_is_wrong_use_and_names_what_there_is(perfkit, archive):
     assert ended.line.startswith("perfkit: no run in perfkit-runs matches '2024'; take one of: 20250103-000000-aaaa")
 
 
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("csv", ["batches.csv", "points.csv", "requests.csv", "series.csv"]),
+        ("parquet", ["batches.parquet", "points.parquet", "requests.parquet", "series.parquet"]),
+        ("speedscope", ["default.speedscope.json"]),
+        ("json", None),
+        ("report", None),
+        ("perfetto", None),
+    ],
+)
+def test_a_run_is_exported_to_where_it_is_wanted_and_never_over_something(perfkit, archive, tmp_path, form, names):
+    ended = perfkit("runs", "export", "day-1", "--as", form, "--out", "mine")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [f"written: mine{f'/{name}' if name else ''}" for name in names or [""]]
+    assert (tmp_path / "mine").is_dir() == bool(names)
+    assert perfkit("runs", "export", "day-1", "--as", form, "--out", "mine").line == (
+        "perfkit: mine is there already; name another place after --out"
+    )
+
+
+def test_an_export_is_named_after_its_run_and_told_as_json(perfkit, archive, tmp_path):
+    document = perfkit("runs", "export", "day-2", "--as", "perfetto", "--requests", "4", "--json").document
+    assert document == {
+        "schema": 1,
+        "simulated": True,
+        "run": "20250102-000000-aaaa",
+        "as": "perfetto",
+        "files": ["20250102-000000-aaaa.trace.json"],
+        "requests_taken": 4,
+        "requests": 6,
+    }
+    ended = perfkit("runs", "export", "day-3", "--as", "perfetto", "--requests", "4")
+    assert "the first 4 of 6 requests; --requests N takes more" in ended.out
+
+
+def test_an_export_to_an_address_says_where_it_went(perfkit, archive, tmp_path):
+    ended = perfkit("runs", "export", "day-1", "--as", "mlflow", "--to", tmp_path / "mlruns")
+    assert (ended.code, ended.out) == (0, f"sent to {tmp_path / 'mlruns'}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (("--as", "otlp"), 2, "--as otlp needs --to: where it goes, for example --to http://127.0.0.1:4318"),
+        (("--as", "csv", "--to", "x"), 2, "--to is for mlflow and otlp; --as csv writes to --out"),
+        (("--as", "otlp", "--to", "http://127.0.0.1:1", "--out", "x"), 2, "--out is for files"),
+        (("--as", "otlp", "--to", "127.0.0.1"), 2, "'127.0.0.1' is no address of a receiver"),
+        (("--as", "otlp", "--to", "http://127.0.0.1:1"), 4, "http://127.0.0.1:1/v1/traces does not take spans"),
+        (("--as", "perfetto", "--requests", "0"), 2, "--requests is 0; give 1 or more"),
+        (("--as", "csv", "--point", "0"), 2, "20250101-000000-aaaa is a run and has no points"),
+        (("--as", "excel"), 2, "argument --as: invalid choice: 'excel'"),
+    ],
+)
+def test_an_export_that_cannot_be_is_one_line(perfkit, archive, words, code, line):
+    ended = perfkit("runs", "export", "day-1", *words)
+    assert ended.code == code
+    assert ended.line.startswith(f"perfkit: {line}")
+
+
 def test_pruning_only_says_what_would_go_until_yes(perfkit, archive):
     ended = perfkit("runs", "prune", "--keep", "1")
     assert ended.code == 0
