@@ -65,6 +65,8 @@ MAY_IMPORT = {
         "experiment": {*INSTRUMENTS, "joining", "phase"},
         "profile": {*INSTRUMENTS, "joining", "phase", "experiment"},
         "scanning": {*INSTRUMENTS, "joining", "phase", "experiment", "profile"},
+        "until": {*INSTRUMENTS, "phase", "experiment"},
+        "replicates": {*INSTRUMENTS, "phase", "experiment", "until"},
     },
     "explaining": {
         "twin": set(),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from perfkit import fields
 from perfkit.clock import calendar_now
 from perfkit.errors import ConfigError
+from perfkit.measuring.analysis.precision import Goal
 from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
@@ -89,15 +90,20 @@ def measure_together(
 
     For what one load does to another: a flood in one lane, a single user in the next. Raises as `measure`.
     """
-    if not loads:
-        raise ConfigError("measure_together got no loads; give at least one, by name")
-    first, *others = (Stream(load=load, payloads=find_payloads(service, load)) for load in loads.values())
-    plan = Plan(load=first.load, payloads=first.payloads, seconds=seconds, round_index=0, beside=tuple(others))
+    plan = plan_together(service, loads, seconds)
     with watched(watch, f"measuring {', '.join(loads)} together") as watching:
         together = record_together(service, plan, instruments(service), watching)
     return {
         name: save(certify(contents, {}), out or RUNS_FOLDER) for name, contents in zip(loads, together, strict=True)
     }
+
+
+def plan_together(service: Service, loads: Mapping[str, Load], seconds: float) -> Plan:
+    """One round of several loads at the same time; raises ConfigError."""
+    if not loads:
+        raise ConfigError("measure_together got no loads; give at least one, by name")
+    first, *others = (Stream(load=load, payloads=find_payloads(service, load)) for load in loads.values())
+    return Plan(load=first.load, payloads=first.payloads, seconds=seconds, round_index=0, beside=tuple(others))
 
 
 @contextlib.contextmanager
@@ -268,10 +274,15 @@ def run_data(contents: RunContents, profiled: bool = False) -> RunData:
         gpus=manifest.further.get("gpu", {}).get("gpus", ()),
         server_cpus=manifest.further.get("server_cpus", ()),
         environment=manifest.environment,
+        goal=_goal(manifest.further.get("until")),
         loads_beside=len(manifest.further.get("beside", ())),
         started_ns=rounds[0]["started_ns"],
         ended_ns=rounds[-1]["ended_ns"],
     )
+
+
+def _goal(until: Mapping[str, Any] | None) -> Goal | None:
+    return Goal(**{**until["goal"], "looks_s": tuple(until["goal"]["looks_s"])}) if until else None
 
 
 def _core_limit(environment: Mapping[str, Any]) -> float:

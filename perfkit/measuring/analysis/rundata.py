@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from perfkit.measuring.analysis.precision import Goal
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
@@ -36,6 +38,7 @@ class RunData:
     gpus: Sequence[Mapping[str, Any]] = ()  # what each GPU is and does not tell, as its collector wrote it down
     server_cpus: Sequence[int] = ()  # the cores that the server may run on; empty when nobody knows
     environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # governor and load of the machine
+    goal: Goal | None = None  # how well a quantile was to be known before the run might end
     loads_beside: int = 0  # other loads on the service meanwhile; their requests are none of this run's
     started_ns: int
     ended_ns: int

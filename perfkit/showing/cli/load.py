@@ -1,23 +1,37 @@
-"""`perfkit load`: what throughput and latency does a running service give under a load?"""
+"""`perfkit load`: what throughput and latency does a service give under a load, how surely, and again?"""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from perfkit import fields
+from perfkit.errors import ConfigError
 from perfkit.showing.cli import options as flags
 from perfkit.showing.cli.main import exit_code
 
 if TYPE_CHECKING:
+    from perfkit.measuring.analysis.replicates import Between
     from perfkit.measuring.experiment import Run
+    from perfkit.measuring.load.loops import Load
+    from perfkit.measuring.replicates import Trial
+    from perfkit.measuring.service import Service
+
+_INCONCLUSIVE = 5
+_MOST_SECONDS = 120.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the command."""
-    parser.add_argument("url", metavar="URL", help="where requests go: http://host:port (then /predict) or with a path")
+    parser.add_argument(
+        "url",
+        metavar="URL",
+        nargs="?",
+        help="where requests go: http://host:port (then /predict) or with a path; without one, --model is launched",
+    )
+    flags.add_model(parser)
     flags.add_load(parser)
-    flags.add_set(parser)
     parser.add_argument(
         "--beside",
         action="append",
@@ -26,38 +40,106 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another load at the same time, reported apart: concurrency=1,lane=online, or rate_rps=400,lane=offline "
         "for an open loop (repeatable)",
     )
+    flags.add_seconds(parser, 10.0, "measured time, warm-up not counted; with --until, that before the first look")
     parser.add_argument(
-        "--pid", type=int, metavar="PID", help="the service's process here: records its threads, counters and commit"
+        "--until",
+        metavar="QUANTILE:WIDTH",
+        help="measure until p50, p95 or p99 is known to ±WIDTH, e.g. p99:5%%; looks at doubling instants",
     )
-    flags.add_seconds(parser, 10.0, "measured time, warm-up not counted")
+    parser.add_argument(
+        "--most-seconds",
+        type=flags.read_seconds,
+        default=_MOST_SECONDS,
+        help=f"with --until, give up after this measured time and say what it would take (default {_MOST_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--replicates",
+        type=int,
+        default=1,
+        metavar="N",
+        help="measure N times, each with a fresh server process when perfkit launches it (default 1)",
+    )
     flags.add_parent(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and print one point, and one for each load beside it; exit 3 when all are void."""
-    from perfkit.errors import ConfigError
-    from perfkit.measuring.experiment import measure_together
-    from perfkit.measuring.service import attach
+    """Measure and print one point a load; exit 3 when all are void, 5 when --until was not reached."""
+    from perfkit.measuring.replicates import measure_replicates
+    from perfkit.showing.cli import console
+
+    if options.replicates < 1:
+        raise ConfigError(f"--replicates is {options.replicates}; it takes 1 or more")
+    start, load, where = _source(options)
+    trial = _trial(options, load)
+    seconds = trial.goal.looks_s[-1] if trial.goal else trial.seconds
+    with console.round_progress(f"load on {where}", seconds * options.replicates, options.json) as watch:
+        replicates = measure_replicates(start, trial, options.replicates, watch)
+    if options.replicates > 1:
+        _tell_replicates(replicates, where, options)
+    else:
+        _tell_one(replicates[0], where, options)
+    points = [run.point for runs in replicates for run in runs.values()]
+    code = exit_code(points)
+    return _INCONCLUSIVE if code == 0 and trial.goal and _missed(replicates) else code
+
+
+def _source(options: argparse.Namespace) -> tuple[Callable[[], Service], Load, str]:
+    """How the service is had, the load before --beside, and what the service is called."""
+    from perfkit.measuring.service import attach, launch
+
+    load = flags.read_load(options)
+    if options.url is None:
+        settings, load = flags.read_settings(options, load)
+        return lambda: launch(settings), load, settings.model
+    server, client = flags.split_changes(options.changes, load)
+    if server or options.model or options.settings:
+        name = next(iter(server), "--model" if options.model else "--settings")
+        raise ConfigError(f"{name} belongs to the server, which perfkit load does not start when given a URL")
+    url: str = options.url
+    return lambda: attach(url), fields.replace(load, client), url
+
+
+def _trial(options: argparse.Namespace, load: Load) -> Trial:
+    from perfkit.measuring.analysis.precision import parse_goal
+    from perfkit.measuring.replicates import Trial
+
+    goal = parse_goal(options.until, options.seconds, options.most_seconds) if options.until else None
+    loads = {"": load, **flags.read_beside(options.beside, load)}
+    return Trial(loads=loads, seconds=options.seconds, goal=goal, out=options.out)
+
+
+def _missed(replicates: Sequence[Mapping[str, Run]]) -> bool:
+    return any(_precision(next(iter(runs.values())).point)["status"] != "pass" for runs in replicates)
+
+
+def _precision(point: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The certificate's entry about what the run was asked to know."""
+    entry: Mapping[str, Any] = next(one for one in point["certificate"]["entries"] if one["name"] == "precision")
+    return entry
+
+
+def _documents(runs: Mapping[str, Run], asked: bool) -> dict[str, Any]:
+    found, *beside = ({**run.point, "folder": str(run.folder)} for run in runs.values())
+    further: dict[str, Any] = {"until": _until(found)} if asked else {}
+    return found | further | ({"beside": beside} if beside else {})
+
+
+def _until(point: Mapping[str, Any]) -> dict[str, Any]:
+    entry = _precision(point)
+    return {"reached": entry["status"] == "pass", "target_ratio": entry["threshold"], **entry["figures"]}
+
+
+def _tell_one(runs: Mapping[str, Run], where: str, options: argparse.Namespace) -> None:
     from perfkit.showing.cli import console
     from perfkit.showing.plots.points import loop_text
 
-    load = flags.read_load(options)
-    server, client = flags.split_changes(options.changes, load)
-    if server:
-        raise ConfigError(
-            f"{next(iter(server))} belongs to the server, which perfkit load does not start; set it there"
-        )
-    load = fields.replace(load, client)
-    loads = {"": load, **flags.read_beside(options.beside, load)}
-    with console.round_progress(f"load on {options.url}", options.seconds, options.json) as watch:
-        runs = measure_together(attach(options.url, options.pid), loads, options.seconds, options.out, watch)
     if options.json:
-        found, *beside = ({**run.point, "folder": str(run.folder)} for run in runs.values())
-        console.print_json({"schema": 1, **found} | ({"beside": beside} if beside else {}))
-    else:
-        for text, run in runs.items():
-            _tell(run, f"{text or loop_text([run.point])} · {options.url}")
-    return exit_code([run.point for run in runs.values()])
+        console.print_json({"schema": 1, **_documents(runs, bool(options.until))})
+        return
+    for text, run in runs.items():
+        _tell(run, f"{text or loop_text([run.point])} · {where}")
+    if options.until:
+        _tell_precision(next(iter(runs.values())))
 
 
 def _tell(run: Run, title: str) -> None:
@@ -68,3 +150,40 @@ def _tell(run: Run, title: str) -> None:
     for line in remarks([run.point]):
         console.say(line)
     console.say(f"saved in {run.folder}")
+
+
+def _tell_precision(run: Run) -> None:
+    from perfkit.showing.cli import console
+    from perfkit.units import format_percent
+
+    entry = _precision(run.point)
+    half, asked = (format_percent(ratio) for ratio in (entry["figures"]["half_width_ratio"], entry["threshold"]))
+    console.say(entry["reason"] or f"precision: known to ±{half}, asked for ±{asked}")
+
+
+def _tell_replicates(replicates: Sequence[Mapping[str, Run]], where: str, options: argparse.Namespace) -> None:
+    from perfkit.measuring.analysis.replicates import between_runs
+    from perfkit.showing.cli import console
+
+    firsts = [next(iter(runs.values())) for runs in replicates]
+    between = between_runs([run.point for run in firsts])
+    if options.json:
+        documents = [_documents(runs, bool(options.until)) for runs in replicates]
+        told = {name: one.to_json() for name, one in between.items()}
+        simulated = any(document["simulated"] for document in documents)
+        fresh = {"fresh_processes": options.url is None}
+        console.print_json(
+            {"schema": 1, "simulated": simulated, **fresh, "replicates": documents, "between_runs": told}
+        )
+        return
+    for number, runs in enumerate(replicates, 1):
+        for text, run in runs.items():
+            _tell(run, f"replicate {number}{f' · {text}' if text else ''} · {where}")
+    _tell_between(between, options.url is None)
+
+
+def _tell_between(between: Mapping[str, Between], fresh: bool) -> None:
+    from perfkit.showing.cli import console
+    from perfkit.showing.cli.tables import between_table
+
+    console.results().print(between_table(between, "fresh processes" if fresh else "the same process"))

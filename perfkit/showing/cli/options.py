@@ -60,10 +60,11 @@ def add_parent(parser: argparse.ArgumentParser) -> None:
 
 def add_seconds(parser: argparse.ArgumentParser, default: float, what: str) -> None:
     """How long to measure."""
-    parser.add_argument("--seconds", type=_seconds, default=default, help=f"{what} (default {default:g})")
+    parser.add_argument("--seconds", type=read_seconds, default=default, help=f"{what} (default {default:g})")
 
 
-def _seconds(text: str) -> float:
+def read_seconds(text: str) -> float:
+    """A time to measure for, as argparse takes it."""
     try:
         seconds = float(text)
         check_seconds(seconds)

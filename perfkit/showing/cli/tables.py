@@ -16,10 +16,19 @@ from perfkit.measuring.archive.entries import RunEntry
 from perfkit.measuring.scanning.grid import varied_text
 from perfkit.showing.plots.points import count_text
 from perfkit.showing.report.rows import Figure, row_of
-from perfkit.units import ABSENT, format_bytes, format_duration, format_percent, format_rate
+from perfkit.units import (
+    ABSENT,
+    format_bytes,
+    format_duration,
+    format_interval,
+    format_number,
+    format_percent,
+    format_rate,
+)
 
 if TYPE_CHECKING:
     from perfkit.explaining.twin.calibrate import Calibration
+    from perfkit.measuring.analysis.replicates import Between
 
 Points = Sequence[Mapping[str, Any]]
 
@@ -104,6 +113,27 @@ def _memory(point: Mapping[str, Any]) -> list[str]:
 def _is_explained(point: Mapping[str, Any]) -> bool:
     """A short point says in its cells how many seconds its quantiles need."""
     return point["grade"] == "short" and any(one["needs_s"] is not None for one in point["latency_s"].values())
+
+
+def between_table(between: Mapping[str, Between], processes: str) -> Group:
+    """How far replicates are apart, beside how far apart their own intervals let one expect them to be."""
+    table = _table()
+    for heading in ("figure", "runs", "mean", "95 % interval of the mean", "spread", "max / min", "within a run"):
+        table.add_column(heading, justify="left" if heading == "figure" else "right", no_wrap=True)
+    table.add_column("")
+    for name, one in between.items():
+        text = format_rate if name.endswith("_rps") else format_duration
+        ends = (one.mean.low, one.mean.high)
+        interval = ABSENT if None in ends else format_interval(*map(text, ends))
+        ratios = (_around(one.spread_ratio), format_number(one.extreme_ratio))
+        remark = "runs differ more than their intervals say" if one.exceeds_within else ""
+        cells = (name.rpartition("_")[0].upper() if name[0] == "p" else "throughput", str(one.n), text(one.mean.value))
+        table.add_row(*map(Text, (*cells, interval, *ratios, _around(one.within_ratio), remark)))
+    return _titled(f"between runs, {processes}: spread is one standard deviation, within a run half an interval", table)
+
+
+def _around(ratio: float | None) -> str:
+    return ABSENT if ratio is None else f"±{format_percent(ratio)}"
 
 
 def frames_table(stacks: Mapping[str, Any], frames: Sequence[TopFrame]) -> Group:

@@ -52,3 +52,32 @@ def test_a_load_beside_another_is_measured_at_the_same_time_and_told_apart(perfk
 def test_a_load_beside_another_that_cannot_be_read_is_refused_in_one_line(perfkit, noop_server, bodies):
     ended = perfkit("load", noop_server.url, "--payloads", bodies, "--beside", "speed=3", *QUICK)
     assert (ended.code, ended.line.startswith("perfkit: unknown setting load.speed; known")) == (2, True)
+
+
+def test_a_goal_that_is_out_of_reach_says_what_it_would_take_and_exits_with_5(perfkit, noop_server, bodies):
+    words = ("load", noop_server.url, "--payloads", bodies, "--rate", "50", "--set", "arrivals=constant")
+    ended = perfkit(*words, "--until", "p99:0.01%", "--seconds", "0.2", "--most-seconds", "0.5", "--json")
+    document = ended.document
+    assert (ended.code, ended.err) == (3 if document["grade"] == "void" else 5, "")
+    assert (document["until"]["reached"], document["until"]["target_ratio"]) == (False, 0.0001)
+    assert document["until"]["needs_s"] > 5
+
+
+def test_a_goal_that_cannot_be_read_is_wrong_use(perfkit, noop_server, bodies):
+    ended = perfkit("load", noop_server.url, "--payloads", bodies, "--until", "p99")
+    assert (ended.code, ended.line.startswith("perfkit: --until is 'p99'; write a quantile")) == (2, True)
+
+
+def test_replicates_are_told_one_by_one_with_the_spread_between_them(perfkit, noop_server, bodies):
+    words = ("load", noop_server.url, "--payloads", bodies, "--concurrency", "2", "--replicates", "2", *QUICK)
+    document = perfkit(*words, "--json").document
+    assert (document["schema"], document["simulated"], document["fresh_processes"]) == (1, False, False)
+    assert len(document["replicates"]) == len({one["folder"] for one in document["replicates"]}) == 2
+    assert set(document["between_runs"]) == {"throughput_rps", "p50_s", "p95_s", "p99_s"}
+    told = perfkit(*words).out
+    assert "between runs, the same process" in told
+
+
+def test_a_server_setting_beside_a_url_is_refused(perfkit, noop_server, bodies):
+    ended = perfkit("load", noop_server.url, "--model", "noop", "--payloads", bodies)
+    assert (ended.code, ended.line.startswith("perfkit: --model belongs to the server")) == (2, True)

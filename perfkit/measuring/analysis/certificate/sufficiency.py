@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfkit import units
 from perfkit.measuring.analysis.certificate.entry import Entry, held, not_applicable
 from perfkit.measuring.analysis.floors import CONFIDENCE, floor_count
 from perfkit.measuring.analysis.grading import UNSEEN_WARMUP, shortfall_text
+from perfkit.measuring.analysis.latency import quantile
 from perfkit.measuring.analysis.payloads import LEAST_DIFFERENT, count_different
+from perfkit.measuring.analysis.precision import ORIGIN as PRECISION_ORIGIN
+from perfkit.measuring.analysis.precision import judge_precision
 from perfkit.measuring.analysis.relaxation import CLAIMED_TIMES, LEAST_TIMES, find_relaxation_s
 
 if TYPE_CHECKING:
@@ -34,7 +38,13 @@ def certify_sufficiency(
     """Everything that a run can have too little of; `seen` are its steadiness and its latency's quantiles."""
     steadiness, latency = seen
     enough = [_quantile(name, found) for name, found in latency.items()]
-    return [*enough, _length(run, measured, latency), _warmup(measured, steadiness), _payloads(run, measured)]
+    return [
+        *enough,
+        _length(run, measured, latency),
+        _warmup(measured, steadiness),
+        _payloads(run, measured),
+        _precision(run, measured),
+    ]
 
 
 def _quantile(name: str, found: Quantile) -> Entry:
@@ -103,6 +113,30 @@ def _payloads(run: RunData, measured: Measured) -> Entry:
         figures={"different_payloads": different, "requests": len(measured.rows)},
         threshold=LEAST_DIFFERENT,
         origin=PAYLOADS_ORIGIN,
+        costs=costs,
+        reason=reason,
+    )
+
+
+def _precision(run: RunData, measured: Measured) -> Entry:
+    """Whether the run knew what it was asked to know (`--until`); a goal that was missed costs no grade."""
+    name, goal = "precision", run.goal
+    if goal is None:
+        return not_applicable(name, PRECISION_ORIGIN, "nothing", "no precision was asked for; --until does")
+    found = quantile(measured.latency_s, measured.sizes, goal.p, measured.seconds, goal.confidence)
+    judged = judge_precision(goal, found, measured.seconds)
+    least = "at least" if judged.is_bound else "about"
+    text = f"{goal.quantile.upper()} is not known to ±{units.format_percent(goal.target_ratio)} yet; "
+    text += f"that takes {least} {units.format_duration(judged.needs_s)} of measuring"
+    status, costs, reason = held("nothing", [] if judged.is_reached else [text])
+    ends = {f"{goal.quantile}_low_s": found.low, f"{goal.quantile}_high_s": found.high}
+    further = {"confidence_ratio": goal.confidence, "measured_s": measured.seconds, "needs_s": judged.needs_s}
+    return Entry(
+        name=name,
+        status=status,
+        figures={"half_width_ratio": judged.half_width_ratio, **ends, **further},
+        threshold=goal.target_ratio,
+        origin=PRECISION_ORIGIN,
         costs=costs,
         reason=reason,
     )

@@ -23,7 +23,7 @@ WANTED = {
     *FIGURES,
     *("no profiler", "settings kept", "nothing compiled", "answers"),
     *("overload", "warm-up", "steps", "drift", "windows: throughput", "windows: P50", "windows: P99"),
-    *("P50 sample", "P95 sample", "P99 sample", "run length", "warm-up visible", "payloads"),
+    *("P50 sample", "P95 sample", "P99 sample", "run length", "warm-up visible", "payloads", "precision"),
     *("coordinated omission", "Little at the client", "pressure", "throttling", "neighbours", "machine"),
 }
 
