@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from perfkit.measuring.analysis.blocks import Floats
 
-INDEPENDENT, PERFKIT = "requests taken as independent", "perfkit"
+INDEPENDENT, PERFKIT = "independent", "perfkit"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

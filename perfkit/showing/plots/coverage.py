@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from perfkit.showing.plots.look import BLUE, GREY, VERMILION, dressed, latency_unit, plain, scaled
-from perfkit.units import format_duration, format_percent
+from perfkit.units import format_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -43,16 +43,16 @@ def plot_coverage(table: pandas.DataFrame, *, title: str = "Intervals of P99 and
     _add_keys(figure)
     top = float(table["truth_s"].max()) * factor * _TOP_OF_TRUTH
     figure.update_yaxes(range=[0, top])
-    for row, method in enumerate(methods, 1):
-        figure.update_yaxes(title_text=f"P99 ({unit})<br>{plain(method)}", row=row, col=1)
+    figure.update_yaxes(title_text=f"P99 ({unit})", col=1)
+    figure.update_annotations(font_size=12)
     figure.update_xaxes(title_text="run", row=len(methods))
-    return dressed(figure, title, True, _HEIGHT).update_layout(margin={"t": 90})
+    return dressed(figure, title, True, _HEIGHT).update_layout(margin={"t": 110})
 
 
 def _heading(part: pandas.DataFrame) -> str:
-    times = f"{part['times'].iloc[0]:,.0f} relaxation times"
-    held = f"{format_percent(float(part['holds'].mean()))} hold the truth"
-    return f"{format_duration(float(part['seconds'].iloc[0]))}, {times}<br>{held}"
+    length = f"{part['seconds'].iloc[0]:,g} s, {part['times'].iloc[0]:,.0f} relaxation times"
+    held = f"{plain(part['method'].iloc[0])}: {format_percent(float(part['holds'].mean()))} hold the truth"
+    return f"{length}<br>{held}"
 
 
 def _add_panel(figure: go.Figure, part: pandas.DataFrame, factor: float, place: tuple[int, int]) -> None:

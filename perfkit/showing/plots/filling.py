@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from perfkit.showing.plots.look import BLUE, GREY, dressed, latency_unit, plain, scaled
+from perfkit.showing.plots.look import BLUE, GREY, dressed, latency_unit, log_axis, plain, scaled
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
@@ -36,8 +36,8 @@ def plot_filling(
         y=steady_s * factor,
         line={"color": GREY, "dash": "dash", "width": 1.5},
         annotation_text="steady mean",
-        annotation_position="bottom right",
+        annotation_position="top left",
     )
-    figure.update_xaxes(title_text="time since the first request (s)", type="log")
+    figure.update_xaxes(title_text="time since the first request (s)", **log_axis([1 / rate_rps, count / rate_rps]))
     figure.update_yaxes(title_text=f"mean latency ({unit})", rangemode="tozero")
     return dressed(figure, title, True, _HEIGHT)

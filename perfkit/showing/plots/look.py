@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -72,6 +74,14 @@ def latency_unit(seconds: Iterable[float | None]) -> tuple[float, str]:
     if top >= 10:
         return 1.0, "s"
     return (1e3, "ms") if top >= 1e-3 else (1e6, "µs")
+
+
+def log_axis(values: Iterable[float | None]) -> dict[str, Any]:
+    """A logarithmic axis over these values whose ticks at 1, 2 and 5 carry whole numbers; for `update_yaxes`."""
+    known = [value for value in values if value is not None and not is_absent(value) and value > 0]
+    decades = range(math.floor(math.log10(min(known))), math.ceil(math.log10(max(known))) + 1)
+    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,.12g}" for tick in ticks]}
 
 
 def scaled(values: Iterable[float | None], factor: float) -> list[float | None]:

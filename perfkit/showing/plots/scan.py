@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from perfkit.showing.plots.look import BLUE, COLORS, GREEN, GREY, ORANGE, VERMILION, dressed, latency_unit, plain
+from perfkit.showing.plots.look import (
+    BLUE,
+    COLORS,
+    GREEN,
+    GREY,
+    ORANGE,
+    VERMILION,
+    dressed,
+    latency_unit,
+    log_axis,
+    plain,
+)
 from perfkit.showing.plots.marks import Mark, add_keys, add_mark
 from perfkit.showing.plots.points import (
     QUANTILES,
@@ -79,7 +90,7 @@ def plot_scan(
         _add_quantile_keys(figure)
     add_keys(figure, table)
     _add_knees(figure, table, knee)
-    _dress_axes(figure, table, varied, unit)
+    _dress_axes(figure, table, varied, (factor, unit))
     dressed(figure, title, bool(table["simulated"].any()), _HEIGHT)
     return figure.update_layout(margin={"t": 90, "b": 120})
 
@@ -174,7 +185,7 @@ def _add_knees(figure: go.Figure, table: pandas.DataFrame, knee: Mapping[str, An
         )
 
 
-def _dress_axes(figure: go.Figure, table: pandas.DataFrame, varied: str, unit: str) -> None:
+def _dress_axes(figure: go.Figure, table: pandas.DataFrame, varied: str, latency: tuple[float, str]) -> None:
     texts = tick_texts(table)
     margin = 0.08 * (max(texts) - min(texts)) or 0.5
     ends = [min(texts) - margin, max(texts) + margin]
@@ -183,7 +194,8 @@ def _dress_axes(figure: go.Figure, table: pandas.DataFrame, varied: str, unit: s
     figure.update_yaxes(title_text="throughput (req/s)", rangemode="tozero", row=1, col=1)
     smallest, largest = table["p50_s"].min(), table[["p99_s", "p99_low_s", "p95_s"]].max().max()
     is_wide = smallest > 0 and largest / smallest > _LOG_FROM
-    scale = {"type": "log", "dtick": "D2"} if is_wide else {"rangemode": "tozero"}
+    factor, unit = latency
+    scale = log_axis([smallest * factor, largest * factor]) if is_wide else {"rangemode": "tozero"}
     figure.update_yaxes(title_text=f"latency ({unit})", row=2, col=1, **scale)
 
 

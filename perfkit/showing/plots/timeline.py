@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from perfkit.clock import NS_PER_S
-from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, plain, scaled
+from perfkit.showing.plots.look import COLORS, GREY, dressed, latency_unit, log_axis, plain, scaled
 
 if TYPE_CHECKING:
     import pandas
@@ -101,13 +101,14 @@ def plot_timeline(table: pandas.DataFrame, *, title: str = "Over time", simulate
     for name, dash in (("median latency; good replies", "solid"), ("worst latency; rejected or failed", "dot")):
         line = {"dash": dash, "color": GREY, "width": 2}
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name, hoverinfo="skip")
-    figure.update_yaxes(title_text=f"latency ({unit})", row=1, col=1, **_scale(table))
+    figure.update_yaxes(title_text=f"latency ({unit})", row=1, col=1, **_scale(table, factor))
     figure.update_yaxes(title_text="replies (req/s)", rangemode="tozero", row=2, col=1)
     figure.update_xaxes(title_text="time at which the request was due (s)", row=2, col=1)
     return dressed(figure, title, simulated, _HEIGHT)
 
 
-def _scale(table: pandas.DataFrame) -> dict[str, Any]:
+def _scale(table: pandas.DataFrame, factor: float) -> dict[str, Any]:
     """Logarithmic where a linear axis would press one of the series flat."""
     smallest, largest = table["p50_s"].min(), table["worst_s"].max()
-    return {"type": "log", "dtick": 1} if smallest > 0 and largest / smallest > _LOG_FROM else {"rangemode": "tozero"}
+    is_wide = smallest > 0 and largest / smallest > _LOG_FROM
+    return log_axis([smallest * factor, largest * factor]) if is_wide else {"rangemode": "tozero"}

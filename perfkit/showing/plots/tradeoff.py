@@ -33,6 +33,9 @@ def plot_tradeoff(table: pandas.DataFrame, varied: str, *, budget_s: float | Non
         rate, tail = _marks(f"{label}: P99" if label else "P99", COLORS[at % len(COLORS)], factor)
         _add_series(figure, table[table["series"] == label], rate, tail)
     add_keys(figure, table)
+    if not (table["latency_s"].notna() & table["throughput_rps"].notna()).any():
+        text = "no point has a result; the table says why"
+        figure.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
     if budget_s is not None:
         text = f"P99 budget {format_duration(budget_s)}"
         figure.add_hline(

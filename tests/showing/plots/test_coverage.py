@@ -32,5 +32,5 @@ def test_a_miss_has_its_own_colour_and_an_open_end_reaches_the_top():
 def test_the_truth_is_a_line_and_the_heading_counts_what_holds_it():
     figure = plot_coverage(TABLE)
     assert [shape.y0 for shape in figure.layout.shapes] == [200]
-    assert "66.7 % hold the truth" in figure.layout.annotations[0].text
+    assert figure.layout.annotations[0].text == "30 s, 33 relaxation times<br>perfkit: 66.7 % hold the truth"
     assert "(simulated)" in figure.layout.title.text

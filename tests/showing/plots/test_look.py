@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfkit.showing.plots.look import latency_unit, lines, plain
+from perfkit.showing.plots.look import latency_unit, lines, log_axis, plain
 from perfkit.showing.plots.points import place_of, places
 
 
@@ -38,3 +38,10 @@ def test_any_number_finds_its_place_between_its_neighbours(settings, value):
 def test_on_an_axis_of_factors_a_number_stands_by_its_factor():
     assert place_of(2.8284271247461903, places([1, 2, 4])) == pytest.approx(1.5)
     assert place_of(3, places([2, 4, 5])) == pytest.approx(0.5)
+
+
+def test_a_logarithmic_axis_has_whole_numbers_at_its_ticks():
+    axis = log_axis([0.3, None, 1500.0])
+    assert axis["type"] == "log"
+    ticks = dict(zip(axis["tickvals"], axis["ticktext"], strict=True))
+    assert [ticks[value] for value in (0.5, 1, 20, 2000)] == ["0.5", "1", "20", "2,000"]

@@ -37,3 +37,10 @@ def test_a_series_keeps_its_colour_when_another_has_no_result(points):
     figure = plot_tradeoff(tradeoff_table(both, "batch.max_size"), "batch.max_size")
     assert [trace.name for trace in figure.data[:2]] == ["mixed: P99", "mixed: P99"]
     assert figure.data[0].line.color == "#e69f00"
+
+
+def test_a_picture_without_any_result_says_so(points):
+    for point in points["short"]:
+        point |= {"grade": "void", "throughput_rps": None, "latency_s": {}}
+    figure = plot_tradeoff(tradeoff_table(points["short"], "batch.max_size"), "batch.max_size")
+    assert [note.text for note in figure.layout.annotations] == ["no point has a result; the table says why"]
