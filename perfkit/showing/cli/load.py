@@ -89,12 +89,14 @@ def _source(options: argparse.Namespace) -> tuple[Callable[[], Service], Load, s
 
     load = flags.read_load(options)
     if options.url is None:
+        if not (options.model or options.settings):
+            raise ConfigError("load got no URL; give that of a running service, or --model for one to be launched")
         settings, load = flags.read_settings(options, load)
         return lambda: launch(settings), load, settings.model
     server, client = flags.split_changes(options.changes, load)
     if server or options.model or options.settings:
         name = next(iter(server), "--model" if options.model else "--settings")
-        raise ConfigError(f"{name} belongs to the server, which perfkit load does not start when given a URL")
+        raise ConfigError(f"{name} belongs to the server, which perfkit load does not start; set it there")
     url: str = options.url
     return lambda: attach(url), fields.replace(load, client), url
 

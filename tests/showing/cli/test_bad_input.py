@@ -16,7 +16,7 @@ WRONG_USE = [
     ((), "the following arguments are required: COMMAND; perfkit --help tells what there is"),
     (("fly",), "argument COMMAND: invalid choice: 'fly' (choose from "),
     (("runs", "--loud"), "unrecognized arguments: --loud; perfkit --help tells what there is"),
-    (("load",), "the following arguments are required: URL; perfkit load --help tells what there is"),
+    (("load",), "load got no URL; give that of a running service, or --model for one to be launched"),
     (("scan", "--concurrency", "many"), "argument --concurrency: invalid int value: 'many'; perfkit scan --help tells"),
     (("scan", "--concurrency", "2", "--rate", "3"), "argument --rate: not allowed with argument --concurrency"),
     (("scan", *NOOP, "--seconds", "0"), "argument --seconds: '0' is no time to measure for; it takes a number above 0"),
