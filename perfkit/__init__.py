@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perfkit.measuring.comparing.interleaving import compare
     from perfkit.measuring.experiment import Run, measure
     from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
     from perfkit.measuring.scanning.grid import Scan, scan
@@ -25,6 +26,7 @@ _HOMES = {
     "ServerSettings": "perfkit.settings.server",
     "Service": "perfkit.measuring.service",
     "attach": "perfkit.measuring.service",
+    "compare": "perfkit.measuring.comparing.interleaving",
     "flame": "perfkit.showing.notebook.views",
     "launch": "perfkit.measuring.service",
     "load_ipython_extension": "perfkit.showing.notebook.magic",  # %load_ext perfkit
@@ -40,6 +42,7 @@ __all__ = [
     "ServerSettings",
     "Service",
     "attach",
+    "compare",
     "flame",
     "launch",
     "measure",

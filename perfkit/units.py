@@ -76,6 +76,12 @@ def format_percent(ratio: float | None) -> str:
     return ABSENT if ratio is None or math.isnan(ratio) else f"{format_number(ratio * 100)} %"
 
 
+def format_change(ratio: float | None) -> str:
+    """A change as signed per cent: 0.16 -> `+16.0 %`."""
+    text = format_percent(ratio)
+    return f"+{text}" if ratio is not None and ratio > 0 else text
+
+
 def format_interval(low: str, high: str) -> str:
     """Two formatted ends as one interval; a shared unit is written once."""
     low_number, _, low_unit = low.rpartition(" ")

@@ -67,6 +67,7 @@ MAY_IMPORT = {
         "scanning": {*INSTRUMENTS, "joining", "phase", "experiment", "profile"},
         "until": {*INSTRUMENTS, "phase", "experiment"},
         "replicates": {*INSTRUMENTS, "phase", "experiment", "until"},
+        "comparing": {*INSTRUMENTS, "joining", "phase", "experiment"},
     },
     "explaining": {
         "twin": set(),

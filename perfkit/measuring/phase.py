@@ -45,6 +45,12 @@ def check_seconds(seconds: float) -> None:
         raise ConfigError(f"seconds is {seconds:g}; it takes a number above 0")
 
 
+def seconds_measured(load_seconds: float) -> float:
+    """The measured time of a round whose load went on so long, to the tenth: `Plan.load_seconds` backwards."""
+    long = load_seconds / (1 + _SETTLE_RATIO)
+    return round(long if _SETTLE_RATIO * long >= _LEAST_SETTLE_S else load_seconds - _LEAST_SETTLE_S, 1)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """What one generator sends: a load and its payloads."""

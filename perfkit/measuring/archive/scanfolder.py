@@ -15,11 +15,9 @@ parts. So at every instant each measured part lies whole in one of the two place
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +26,7 @@ from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import documents, durable, scanplan
 from perfkit.measuring.archive.folder import RunContents, save_run
 from perfkit.measuring.archive.format import FORMAT_VERSION, MANIFEST_NAME, SCAN_NAME
+from perfkit.measuring.archive.lock import locked
 from perfkit.measuring.archive.manifest import check_created
 from perfkit.measuring.archive.scanplan import Part
 from perfkit.measuring.archive.storedscan import (
@@ -116,7 +115,7 @@ def create_scan(folder: Path, header: ScanHeader) -> ScanWriter:
     """
     normal = dataclasses.replace(header, plan=scanplan.normalise(header.plan, folder / SCAN_NAME))
     check_created(header.created, folder / SCAN_NAME)
-    with _locked(folder) as lock:
+    with locked(folder, LOCK_NAME, "scan") as lock:
         for name in (SCAN_NAME, MANIFEST_NAME):
             if (folder / name).exists():
                 raise ConfigError(f"{folder} holds {name} already; go on with it by --resume, or choose another --out")
@@ -132,7 +131,7 @@ def open_scan(folder: Path, plan: Mapping[str, Any] | None) -> ScanWriter:
     """
     if not (folder / SCAN_NAME).exists():
         raise ConfigError(f"{folder} holds no scan to resume; leave out --resume to start one there")
-    with _locked(folder) as lock:
+    with locked(folder, LOCK_NAME, "scan") as lock:
         stored = load_scan(folder)
         if plan is not None:
             scanplan.require_same(scanplan.normalise(plan, folder / SCAN_NAME), stored.header.plan, folder)
@@ -155,27 +154,3 @@ def _remove_leftovers(folder: Path) -> None:
             raise ArchiveError(f"{parent} is a link, which no scan makes; do not trust this folder")
     for parent in (folder, folder / PARTS_FOLDER):
         durable.remove_torn(parent)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """Take the scan's lock; it is given up only when the block raises, else with the descriptor."""
-    try:
-        durable.make_folder(folder)
-        lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise durable.explain(error, folder / LOCK_NAME, lambda: 0) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    except BlockingIOError as error:
-        os.close(lock)
-        raise ArchiveError(
-            f"another process writes the scan in {folder}; wait for it, or choose another --out"
-        ) from error
-    except OSError as error:
-        os.close(lock)
-        raise durable.explain(error, folder / LOCK_NAME, lambda: 0) from error
-    except BaseException:
-        os.close(lock)
-        raise

@@ -24,6 +24,8 @@ COMMANDS = {
     "profile": "record flame graphs of a service under load",
     "calibrate": "measure a model on this machine and write a preset that simulates it",
     "gpucheck": "check perfkit's device side on this machine's GPU (under 4 minutes)",
+    "compare": "say whether one setting is faster or slower than another, and how sure that is",
+    "gate": "fail when a change made things worse than allowed: for continuous integration",
     "report": "write an HTML report of archived runs or scans",
     "runs": "list archived runs and scans",
     "import": "read result files, profiles and traces of other tools",
