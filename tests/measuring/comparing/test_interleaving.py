@@ -89,10 +89,10 @@ def test_a_setting_against_itself_is_said_to_be_that(plan_of, replayed, tmp_path
 
 def test_from_python_settings_are_compared_and_named_by_what_differs(replayed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = compare(ServerSettings(model="noop"), ServerSettings(model="noop", workers=2), pairs=7, seconds=0.2)
+    found = compare(ServerSettings(model="noop"), ServerSettings(model="noop", workers=2), pairs=8, seconds=0.2)
     assert found.labels == ("workers=1", "workers=2")
     assert repr(found).splitlines()[0] == found.claim
-    assert found.verdict == "no difference"  # all runs are the same recording
+    assert found.verdict == "no difference"  # all runs are one recording
     with pytest.raises(ConfigError, match="settings on both sides, or folders of runs"):
         compare(ServerSettings(model="noop"), tmp_path)
 
