@@ -44,7 +44,7 @@ class Table:
         self._tally = tally
         self.delimiter = delimiter_of(first_line(source.head))
         self.columns = list(columns) if columns else headings(source.head)
-        self._has_heading = columns is None
+        self.has_heading = columns is None
 
     def index(self, name: str) -> int | None:
         """Which column bears a name, in any case; None if none does."""
@@ -54,11 +54,11 @@ class Table:
     def rows(self) -> Iterator[list[str]]:
         """Every row of the right length; blank lines and repeated headings are no rows."""
         width = len(self.columns)
-        awaits_heading = self._has_heading
+        awaits_heading = self.has_heading
         for row in self._raw():
             if not row or (len(row) == 1 and not row[0].strip()):
                 continue
-            if awaits_heading or (self._has_heading and row[0].strip() == self.columns[0]):
+            if awaits_heading or (self.has_heading and row[0].strip() == self.columns[0]):
                 awaits_heading = False
             elif len(row) == width:
                 yield row

@@ -8,10 +8,13 @@ heading by default, and any column, delimiter and form of time stamp can be conf
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from perfkit.measuring.importers.column_blocks import NotPlain, is_large
 from perfkit.measuring.importers.delimited import Table, delimiter_of, first_line, headings, split_line
 from perfkit.measuring.importers.imported import Imported, Tally, Timing
+from perfkit.measuring.importers.jmeter_columns import take_columns
 from perfkit.measuring.importers.requests import RequestLog
 from perfkit.measuring.importers.source import Source
 
@@ -56,11 +59,8 @@ def matches(head: str) -> bool:
 
 def read(source: Source) -> Imported:
     """Samplers as requests; rows of transactions only where there is nothing else."""
-    tally = Tally()
-    table = Table(source, tally, _columns_of(source.head))
-    reader = _Reader(table, tally)
-    for row in table.rows():
-        reader.take(row)
+    reader = _read_columns(source) or _read_rows(source)
+    tally = reader.tally
     log = reader.log if len(reader.log) or not len(reader.transactions) else reader.transactions
     tally.kept = len(log)
     if log is reader.transactions:
@@ -82,6 +82,30 @@ def read(source: Source) -> Imported:
     )
 
 
+def _read_columns(source: Source) -> Reader | None:
+    """A large and plain file; None where it is neither."""
+    if not is_large(source):
+        return None
+    tally = Tally()
+    table = Table(source, tally, _columns_of(source.head))
+    reader = Reader(table, tally)
+    try:
+        take_columns(source, table, reader, tally)
+    except NotPlain:
+        return None
+    source.note_cut_end()
+    return reader
+
+
+def _read_rows(source: Source) -> Reader:
+    tally = Tally()
+    table = Table(source, tally, _columns_of(source.head))
+    reader = Reader(table, tally)
+    for row in table.rows():
+        reader.take(row)
+    return reader
+
+
 def _columns_of(head: str) -> list[str] | None:
     """The columns of a file without a heading; None where there is one, or it is another format."""
     line = first_line(head)
@@ -94,18 +118,19 @@ def _columns_of(head: str) -> list[str] | None:
     return _LAYOUTS.get((len(cells), verdicts[0]), guessed)
 
 
-class _Reader:
+class Reader:
     """Sorts rows into samplers and transactions."""
 
     def __init__(self, table: Table, tally: Tally) -> None:
         self.log, self.transactions = RequestLog(), RequestLog()
         self.most_threads = 0
-        self._tally = tally
-        self._has_connect, self._has_type = (table.index(name) is not None for name in ("Connect", "dataType"))
+        self.tally = tally
+        self._has_connect, self.has_type = (table.index(name) is not None for name in ("Connect", "dataType"))
         self.connections: int | None = 0 if self._has_connect else None
         absent = len(table.columns)  # where take() puts an empty cell
         found = {name: table.index(name) for name in _USED}
-        self._at = tuple(absent if at is None else at for at in found.values())
+        self.places = {name: absent if at is None else at for name, at in found.items()}
+        self._at = tuple(self.places.values())
 
     def take(self, row: list[str]) -> None:
         """One row."""
@@ -113,19 +138,39 @@ class _Reader:
         stamp, elapsed, label, code, message, kind, success, threads, url, connect = [row[at] for at in self._at]
         start_ns = start_of(stamp.strip())
         if start_ns is None or not elapsed.isdecimal() or len(elapsed) > _DIGITS:
-            self._tally.dropped[_NO_NUMBER] += 1
+            self.tally.dropped[_NO_NUMBER] += 1
             return
-        is_transaction = message.startswith(OF_TRANSACTION) or (url == "null" and self._has_type and not kind)
-        is_error = success.strip().lower() == "false" if success else not code.startswith(("2", "3"))
+        is_transaction = self.is_of_transaction(message) or (url == "null" and self.has_type and not kind)
+        is_error = success.strip().lower() == "false" if success else self.is_bad_code(code)
         log = self.transactions if is_transaction else self.log
         log.add(start_ns, int(elapsed) * 1_000_000, is_error, label.strip())
         if is_transaction:
-            self._tally.dropped[TRANSACTION] += 1
+            self.count_transactions(1)
             return
-        if len(threads) <= _DIGITS and threads.isdecimal() and int(threads) > self.most_threads:
-            self.most_threads = int(threads)
+        self.take_threads((threads,))
         if self.connections is not None and connect not in ("0", ""):
             self.connections += 1
+
+    @staticmethod
+    def is_of_transaction(message: str) -> bool:
+        """By what JMeter writes of a transaction controller."""
+        return message.startswith(OF_TRANSACTION)
+
+    @staticmethod
+    def is_bad_code(code: str) -> bool:
+        """Where nothing else tells success from failure."""
+        return not code.startswith(("2", "3"))
+
+    def count_transactions(self, count: int) -> None:
+        """Rows that repeat their samplers."""
+        if count:
+            self.tally.dropped[TRANSACTION] += count
+
+    def take_threads(self, counts: Iterable[str]) -> None:
+        """How many threads were active at once."""
+        for text in counts:
+            if len(text) <= _DIGITS and text.isdecimal() and int(text) > self.most_threads:
+                self.most_threads = int(text)
 
 
 def start_of(text: str) -> int | None:

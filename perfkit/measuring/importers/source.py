@@ -24,6 +24,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _REPLACED = "\ufffd"
+_CUT_END = "the file does not end with a line end: its last line may be cut"
 
 
 class Source:
@@ -47,6 +48,18 @@ class Source:
             self.notes.append(f"the text is not UTF-8; it was read as {self._encoding}")
         self.head = self._decoder().decode(raw).removeprefix("\ufeff")
 
+    @property
+    def is_plain_utf8(self) -> bool:
+        """Whether the bytes on the disk are the text: no packing, no mark, and a first line that is not blank."""
+        return not self._is_gzip and self._encoding == "utf-8" and bool(self.head.partition("\n")[0].strip())
+
+    def note_cut_end(self) -> None:
+        """For a reader that takes the bytes itself: the note that `lines` leaves."""
+        with self.path.open("rb") as file:
+            file.seek(-1, io.SEEK_END)
+            if file.read(1) != b"\n":
+                self.notes.append(_CUT_END)
+
     def lines(self, keep_ends: bool = False) -> Iterator[str]:
         """Lines, without their ends unless asked for. Of a damaged file those before the damage, and a note on it."""
         replaced, last = 0, ""
@@ -61,7 +74,7 @@ class Source:
                 f"{replaced} lines hold bytes that are not {self._encoding}; those are shown as {_REPLACED}"
             )
         if last and not last.endswith("\n"):
-            self.notes.append("the file does not end with a line end: its last line may be cut")
+            self.notes.append(_CUT_END)
 
     def chunks(self) -> Iterator[str]:
         """The text in pieces of about a million characters."""

@@ -185,6 +185,26 @@ EVENT = (
 )
 
 
+STORY = """
+import json, re, resource, sys
+from pathlib import Path
+from perfkit.measuring.importers.formats import read_file
+imported = read_file(Path(sys.argv[1]))
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]  # maxrss holds the parent's
+p99 = imported.levels[0].quantiles[0.99] if imported.levels else None
+facts = {"format": imported.format, "kept": imported.rows.kept, "peak_bytes": int(peak) * 1024}
+facts |= {"cpu_s": used.ru_utime + used.ru_stime, "p99_s": p99.value if p99 else None, "n": p99.n if p99 else 0}
+print(json.dumps(facts))
+"""
+
+
+def read_apart(path):
+    """What a process of its own reads, and what that takes."""
+    done = subprocess.run([sys.executable, "-c", STORY, path], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("size", "limit"),
     [(24 << 20, 400 << 20), pytest.param(2 * GIB, GIB, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
@@ -199,16 +219,26 @@ def test_memory_stays_bounded_however_large_the_file(kind, size, limit, tmp_path
         head = b'{"traceEvents": [\n'
         block = b"".join(EVENT % (n % 50, n % 4, 20 * n, b"1, " * 60 + b"1") for n in range(10_000))
     written(path, size, head, block)
-    story = (
-        "import re, sys; from pathlib import Path\n"
-        "from perfkit.measuring.importers.formats import read_file\n"
-        "imported = read_file(Path(sys.argv[1]))\n"
-        "peak = re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]\n"  # maxrss holds the parent's
-        "print(imported.format, imported.rows.kept, peak, sep='|')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", story, path], capture_output=True, text=True, check=True)
+    facts = read_apart(path)
     path.unlink()
-    name, kept, peak_kib = done.stdout.strip().split("|")
-    assert name == kind
-    assert int(kept) >= size // (len(block) // 10_000) - 20_000
-    assert int(peak_kib) * 1024 < limit
+    print(f"{kind} of {size >> 20} MiB: {facts['cpu_s']:.1f} s of CPU, {facts['peak_bytes'] >> 20} MiB")
+    assert facts["format"] == kind
+    assert facts["kept"] >= size // (len(block) // 10_000) - 20_000
+    assert facts["peak_bytes"] < limit
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_million_requests_have_their_quantiles_in_bounded_memory(tmp_path):
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.write((SAMPLES / "jmeter.csv").read_bytes().partition(b"\n")[0] + b"\n")
+        for block in range(1000):
+            rows = range(block * 10_000, (block + 1) * 10_000)
+            file.write(b"".join(ROW % (1_800_000_000_000 + n // 3, 20 + n * 2654435761 % 37, n % 8) for n in rows))
+    facts = read_apart(path)
+    path.unlink()
+    print(f"10 million rows: {facts['cpu_s']:.1f} s of CPU, {facts['peak_bytes'] >> 20} MiB")
+    assert facts["kept"] == facts["n"] == 10_000_000
+    assert facts["p99_s"] == pytest.approx(0.056)
+    assert facts["peak_bytes"] < GIB
