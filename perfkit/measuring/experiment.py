@@ -15,6 +15,7 @@ from perfkit.clock import calendar_now
 from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.precision import Goal
 from perfkit.measuring.analysis.rundata import RunData
+from perfkit.measuring.analysis.steppoints import step_points
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
 from perfkit.measuring.archive.manifest import Manifest, new_id
@@ -231,10 +232,18 @@ def _executed(stats: Mapping[str, Any] | None) -> list[str]:
 
 def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = False) -> RunContents:
     """The same run with its certificate: figures, self-tests, grade."""
-    figures = summarise(run_data(contents, profiled)).to_json()
-    certificate = figures | {"varied": dict(varied)} | _memory(contents.manifest.counters)
+    data = run_data(contents, profiled)
+    figures = summarise(data).to_json()
+    further = step_points(data, figures) | _memory(contents.manifest.counters) | _sent(contents.manifest)
+    certificate = figures | {"varied": dict(varied)} | further
     manifest = dataclasses.replace(contents.manifest, certificate=certificate, varied=dict(varied))
     return dataclasses.replace(contents, manifest=manifest)
+
+
+def _sent(manifest: Manifest) -> dict[str, Any]:
+    """What the generators say of payloads, and of arrivals where they are bursty."""
+    first = manifest.generator_reports[0]
+    return {name: first[name] for name in ("payloads", "arrivals") if name in first}
 
 
 def _memory(counters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
-from perfkit.errors import CollectorUnavailable, ConfigError, EnvironmentLacks, TargetFailed
+from perfkit.errors import CollectorUnavailable, ConfigError, TargetFailed
 from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.collectors.deviceview import DeviceView
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.ledgerreader import LedgerReader
 from perfkit.measuring.load.client import GeneratorProcess, start
-from perfkit.measuring.load.loops import Load
-from perfkit.measuring.load.samples import read_samples
+from perfkit.measuring.load.loops import Load, OpenLoop
+from perfkit.measuring.load.merging import merge_reports, read_all_samples
+from perfkit.measuring.load.payloads import find_payload_file
+from perfkit.measuring.load.shape import mean_level
 from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.service import Service
-from perfkit.resources import data_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ _IDS_PER_ROUND = 100_000_000
 _IDS_PER_STREAM = 10**13  # above any round's, below the numbers that count attempts
 _SEEDS_PER_STREAM = 1_000
 _START_TOGETHER_NS = 2 * NS_PER_S  # judgement: several generators are up by then, also on a busy machine
+_DRAWING_NS = 2_000  # own trials: drawing one request's instant takes under 1 µs; several draw on one core
 _LISTENS_AFTER_S = 5.0
 _LEAST_SETTLE_S = 0.4
 _SETTLE_RATIO = 0.1
@@ -89,7 +91,8 @@ class Progress:
 
     elapsed_s: float
     total_s: float
-    samples: Path
+    samples: tuple[Path, ...]
+    """The growing sample files of the first load, one for each of its generators."""
     stats: dict[str, Any] | None
 
 
@@ -140,7 +143,7 @@ def run_round(
     notes += [note for recording in recordings for note in _remarks(recording)]
     rounds = [
         Round(
-            requests=request_table(read_samples(folder / _samples_name(place)), rows, batches, plan.round_index),
+            requests=request_table(_samples(plan, folder, place, report), rows, batches, plan.round_index),
             batches=batches,
             recordings=recordings,
             phase={"index": plan.round_index, "started_ns": report["started_ns"], "ended_ns": report["ended_ns"]},
@@ -152,6 +155,14 @@ def run_round(
         for place, report in enumerate(reports)
     ]
     return dataclasses.replace(rounds[0], beside=tuple(rounds[1:]))
+
+
+def _samples(plan: Plan, folder: Path, place: int, report: dict[str, Any]) -> dict[str, Any]:
+    """The rows of one stream's generators. A body that was sent in several lanes counts as one payload."""
+    parts = range(plan.streams[place].load.generators)
+    samples = read_all_samples([folder / f"{_name(place, part)}.samples" for part in parts])
+    samples["payload"] %= report["payloads"]["count"]
+    return samples
 
 
 def _check_same_process(before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
@@ -206,7 +217,7 @@ class _Watchers:
 
 
 def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> list[dict[str, Any]]:
-    """The report of each generator, in the order of the plan's streams."""
+    """The report of each stream, in the order of the plan: of all the generators that shared it."""
     with contextlib.ExitStack() as stops:  # every generator that started is stopped, whatever happens
         generators = [stops.enter_context(start(spec, folder)) for spec in _load_specs(service, plan, folder)]
         began_ns = REAL_CLOCK.now_ns()
@@ -218,11 +229,15 @@ def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers)
                 watchers.ledger.read_if_due(stats)
             elapsed_s = (REAL_CLOCK.now_ns() - began_ns) / NS_PER_S
             progress = Progress(
-                elapsed_s=elapsed_s, total_s=plan.load_seconds, samples=generators[0].spec.samples, stats=stats
+                elapsed_s=elapsed_s,
+                total_s=plan.load_seconds,
+                samples=tuple(one.spec.samples for one in generators[: plan.load.generators]),
+                stats=stats,
             )
             if watchers.watch is not None and watchers.watch(progress):
                 _end(generators, elapsed_s)
-        return [generator.report() for generator in generators]
+        reports = iter([generator.report() for generator in generators])
+    return [merge_reports([next(reports) for _ in range(stream.load.generators)]) for stream in plan.streams]
 
 
 def _end(generators: Sequence[GeneratorProcess], elapsed_s: float) -> None:
@@ -237,14 +252,21 @@ def _end(generators: Sequence[GeneratorProcess], elapsed_s: float) -> None:
 
 
 def _load_specs(service: Service, plan: Plan, folder: Path) -> list[LoadSpec]:
-    start_at_ns = REAL_CLOCK.now_ns() + _START_TOGETHER_NS if plan.beside else None
-    return [
-        dataclasses.replace(_load_spec(service, plan, folder, place), start_at_ns=start_at_ns)
-        for place in range(len(plan.streams))
+    """One for each generator; where there are several they start together."""
+    specs = [
+        _load_spec(service, plan, folder, (place, part))
+        for place, stream in enumerate(plan.streams)
+        for part in range(stream.load.generators)
     ]
+    if len(specs) == 1:
+        return specs
+    scheduled = sum(mean_level(spec.load.steps) * spec.seconds for spec in specs if isinstance(spec.load, OpenLoop))
+    start_at_ns = REAL_CLOCK.now_ns() + _START_TOGETHER_NS + round(scheduled) * _DRAWING_NS
+    return [dataclasses.replace(spec, start_at_ns=start_at_ns) for spec in specs]
 
 
-def _load_spec(service: Service, plan: Plan, folder: Path, place: int) -> LoadSpec:
+def _load_spec(service: Service, plan: Plan, folder: Path, which: tuple[int, int]) -> LoadSpec:
+    place, part = which
     stream, placement = plan.streams[place], service.placement
     return LoadSpec(
         url=service.predict_url,
@@ -253,16 +275,18 @@ def _load_spec(service: Service, plan: Plan, folder: Path, place: int) -> LoadSp
         seed=stream.load.seed + plan.round_index + place * _SEEDS_PER_STREAM,
         payloads=stream.payloads,
         first_request_id=1 + plan.round_index * _IDS_PER_ROUND + place * _IDS_PER_STREAM,
-        samples=folder / _samples_name(place),
-        report=folder / f"load{place or ''}.report.json",
+        samples=folder / f"{_name(place, part)}.samples",
+        report=folder / f"{_name(place, part)}.report.json",
         cpus=placement.generator_cpus,
         nice=placement.generator_nice,
         allow_remote=stream.load.allow_remote,
+        part=part,
     )
 
 
-def _samples_name(place: int) -> str:
-    return f"load{place or ''}.samples"
+def _name(place: int, part: int) -> str:
+    """What the files of one generator are called: load, load1, load1-2."""
+    return f"load{place or ''}{f'-{part}' if part else ''}"
 
 
 def _gauge(stats: dict[str, Any], round_index: int) -> dict[str, Any]:
@@ -298,25 +322,18 @@ def _remarks(recording: Recording) -> list[str]:
 
 
 def find_payloads(service: Service, load: Load) -> Path:
-    """The file of request bodies: the load's own, else what the service's model names; raises ConfigError."""
+    """The file of request bodies: the load's own, else what the service's model names; raises ConfigError.
+
+    Of a mix it is the first, and all of them are looked for.
+    """
+    if load.mix:
+        files = [find_payload_file(str(one.file)) for one in load.mix.values()]
+        return files[0]
     if load.payloads is not None:
-        return _payload_file(load.payloads)
+        return find_payload_file(load.payloads)
     stats = service.stats()
     if stats is None or not stats["payloads"]:
         raise ConfigError(
             "no payloads are known for this service; give a file of request bodies, one JSON document a line"
         )
-    return _payload_file(stats["payloads"])
-
-
-def _payload_file(name: str) -> Path:
-    """A file of the user's, else one of ours under data/."""
-    path = Path(name)
-    if path.exists():
-        return path
-    try:
-        return data_path(*path.parts)
-    except EnvironmentLacks:
-        raise ConfigError(
-            f"payloads is {name!r}, which is no file; give a file of request bodies, one JSON document a line"
-        ) from None
+    return find_payload_file(stats["payloads"])

@@ -46,6 +46,7 @@ FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be 
     "gpus",
     "memory",
     "padding_ratio",
+    "payloads",
     "queue_depth_mean",
     "rounds",
     "service_latency_s",

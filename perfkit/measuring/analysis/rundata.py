@@ -49,9 +49,14 @@ class RunData:
         return self.load.get("loop") == "closed"
 
     @property
+    def steps(self) -> Sequence[Mapping[str, Any]]:
+        """The parts of a load that changes its level, of the first round; empty for a load at one level."""
+        return self.generator_reports[0].get("steps") or () if self.generator_reports else ()
+
+    @property
     def users(self) -> int | None:
-        """Users of the closed loop; None for an open loop."""
-        return int(self.load["concurrency"]) if self.is_closed_loop else None
+        """Users of the closed loop; None for an open loop, and where their number changed on purpose."""
+        return int(self.load["concurrency"]) if self.is_closed_loop and not self.steps else None
 
     @property
     def think_s(self) -> float:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from perfkit.measuring.load.channel import Channel
 from perfkit.measuring.load.desk import Desk, Ticket
-from perfkit.measuring.load.loops import OpenLoop
 from perfkit.measuring.load.timer import Timer
 from perfkit.records import EndState
 
@@ -20,13 +19,13 @@ class Arrivals:
     """Drives an open loop. One thread."""
 
     def __init__(
-        self, load: OpenLoop, offsets_ns: Sequence[int], alarm: Timer, desk: Desk, open_channel: Callable[[], Channel]
+        self, may_open: int, offsets_ns: Sequence[int], alarm: Timer, desk: Desk, open_channel: Callable[[], Channel]
     ) -> None:
         self._offsets_ns = offsets_ns
         self._alarm = alarm
         self._desk = desk
         self._open_channel = open_channel
-        self._may_open = load.max_connections
+        self._may_open = may_open
         self._idle: deque[Channel] = deque()  # taken from the right: connected ones, the last used first
         self._busy = 0
         self._waiting: deque[Ticket] = deque()

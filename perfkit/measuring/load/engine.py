@@ -8,7 +8,6 @@ request has a timer of its own.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK, process_cpu_ns
 from perfkit.measuring.load.arrivals import Arrivals
@@ -16,14 +15,15 @@ from perfkit.measuring.load.cautious import Caution, CautiousChannel
 from perfkit.measuring.load.channel import Channel, Site
 from perfkit.measuring.load.desk import Desk
 from perfkit.measuring.load.driver import Driver, Loop
-from perfkit.measuring.load.loops import ClosedLoop
-from perfkit.measuring.load.payloads import RequestParts
+from perfkit.measuring.load.loops import ClosedLoop, changes_level
 from perfkit.measuring.load.poller import READS, Poller
 from perfkit.measuring.load.recorder import Recorder
 from perfkit.measuring.load.resends import Resends
 from perfkit.measuring.load.retries import RetryPolicy, Throttle
 from perfkit.measuring.load.samples import SampleWriter
-from perfkit.measuring.load.schedule import arrival_offsets, payload_order
+from perfkit.measuring.load.schedule import plan_users
+from perfkit.measuring.load.script import Script
+from perfkit.measuring.load.shifts import ShiftingUsers
 from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.load.target import Target
 from perfkit.measuring.load.timer import Timer
@@ -39,20 +39,23 @@ STOP_GRACE_NS = NS_PER_S
 class Engine:
     """Runs one phase of load. One thread, except `ask_to_stop`, which a signal handler may call."""
 
-    def __init__(self, spec: LoadSpec, target: Target, requests: Sequence[RequestParts], samples: SampleWriter) -> None:
+    def __init__(self, spec: LoadSpec, target: Target, script: Script, samples: SampleWriter) -> None:
         self._spec = spec
+        self.script = script
         self._samples = samples
         self._poller = Poller()
         self._alarm = Timer()
         self._ticker = Timer()
         self._channels: list[Channel] = []
         self.recorder = Recorder(samples)
-        self.desk = Desk(spec.first_request_id, payload_order(len(requests), spec.seed), self.recorder)
+        self.desk = Desk(spec.first_request_id, script.order, self.recorder, spec.share)
         self._caution = self._choose_caution()
         self.resends = self._choose_resends()
         self.driver: Driver = self.resends or self._choose_loop()
         record = self.resends.record if self.resends else self.recorder.record
-        self._site = Site(target=target, load=spec.load, requests=requests, record=record, freed=self.driver.freed)
+        self._site = Site(
+            target=target, load=spec.load, requests=script.requests, record=record, freed=self.driver.freed
+        )
         self._is_tick_due = False
         self._is_stop_asked = False
         self.was_stopped = False
@@ -78,10 +81,12 @@ class Engine:
 
     def _choose_loop(self) -> Loop:
         spec = self._spec
-        if isinstance(spec.load, ClosedLoop):
-            return Users(spec.load, spec.seed, self._alarm, self.desk, self._open_channel)
-        offsets_ns = arrival_offsets(spec.load, spec.seconds, spec.seed)
-        return Arrivals(spec.load, offsets_ns, self._alarm, self.desk, self._open_channel)
+        load, share = spec.load, spec.share
+        if not isinstance(load, ClosedLoop):
+            may_open = share.of_amount(load.max_connections)
+            return Arrivals(may_open, self.script.offsets_ns, self._alarm, self.desk, self._open_channel)
+        users = ShiftingUsers if changes_level(load) else Users
+        return users(plan_users(load, spec.seconds, share), self._alarm, self.desk, self._open_channel)
 
     def _open_channel(self) -> Channel:
         if self._caution is None:

@@ -7,6 +7,7 @@ it up. It is the generator's own delay: waiting for a connection comes after it 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from itertools import accumulate
 
 from perfkit.clock import NS_PER_S
@@ -39,6 +40,16 @@ class Lateness:
         wanted = ratio * total
         bucket = next(index for index, seen in enumerate(accumulate(self._counts)) if seen >= wanted and seen)
         return min((bucket + 1) * _BUCKET_NS, self._max_ns) / NS_PER_S
+
+    def counts(self) -> dict[str, int]:
+        """How many delays fell into each microsecond, those into which one did: what several processes merge by."""
+        return {str(index): seen for index, seen in enumerate(self._counts) if seen}
+
+    def include(self, counts: Mapping[str, int], max_s: float | None) -> None:
+        """Count another process's delays in as well."""
+        for index, seen in counts.items():
+            self._counts[int(index)] += seen
+        self._max_ns = max(self._max_ns, round((max_s or 0.0) * NS_PER_S))
 
     @property
     def max_s(self) -> float | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
-from perfkit.errors import ConfigError
-from perfkit.measuring.load.loops import Load
-from perfkit.measuring.load.target import Target
+from perfkit.errors import ConfigError, EnvironmentLacks
+from perfkit.resources import data_path
+
+if TYPE_CHECKING:
+    from perfkit.measuring.load.loops import Load
+    from perfkit.measuring.load.target import Target
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +50,21 @@ def _check_line(path: Path, number: int, line: bytes) -> None:
         ) from error
 
 
-def build_request(target: Target, body: bytes, load: Load) -> RequestParts:
-    """The POST of one body under a load, split where the request's number goes."""
+def find_payload_file(name: str) -> Path:
+    """A file of the user's, else one of ours under data/; raises ConfigError."""
+    path = Path(name)
+    if path.exists():
+        return path
+    try:
+        return data_path(*path.parts)
+    except EnvironmentLacks:
+        raise ConfigError(
+            f"payloads is {name!r}, which is no file; give a file of request bodies, one JSON document a line"
+        ) from None
+
+
+def build_request(target: Target, body: bytes, load: Load, lane: str | None = None) -> RequestParts:
+    """The POST of one body under a load, split where the request's number goes; a lane wins over the load's."""
     head = [
         f"POST {target.path} HTTP/1.1",
         f"Host: {target.authority}",
@@ -57,8 +74,8 @@ def build_request(target: Target, body: bytes, load: Load) -> RequestParts:
     ]
     if not load.keep_alive:
         head.append("Connection: close")
-    if load.lane is not None:
-        head.append(f"Perfkit-Lane: {load.lane}")
+    if lane or load.lane:
+        head.append(f"Perfkit-Lane: {lane or load.lane}")
     if load.batch == "off":
         head.append("Perfkit-Batch: off")
     return RequestParts(before_id="\r\n".join([*head, "Perfkit-Id: "]).encode("ascii"), after_id=b"\r\n\r\n" + body)

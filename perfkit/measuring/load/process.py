@@ -15,10 +15,10 @@ from pathlib import Path
 from perfkit.clock import REAL_CLOCK
 from perfkit.errors import EnvironmentLacks, PerfkitError
 from perfkit.measuring.load.engine import Engine
-from perfkit.measuring.load.payloads import build_request, read_payloads
 from perfkit.measuring.load.placement import place_process
 from perfkit.measuring.load.report import describe_phase, write_report
 from perfkit.measuring.load.samples import SampleWriter
+from perfkit.measuring.load.script import write_script
 from perfkit.measuring.load.spec import LoadSpec, read_spec
 from perfkit.measuring.load.target import check_permission, find_target
 
@@ -27,20 +27,18 @@ def run_phase(spec: LoadSpec) -> None:
     """Run one phase of load and leave its samples and report; raises PerfkitError."""
     target = find_target(spec.url)
     check_permission(target, spec.load, spec.allow_remote)
-    bodies = read_payloads(spec.payloads)
-    requests = [build_request(target, body, spec.load) for body in bodies]
+    script = write_script(spec, target)
     _allow_many_connections()
     placement = place_process(spec)
     try:
         samples = SampleWriter(spec.samples)
-        engine = Engine(spec, target, requests, samples)
+        engine = Engine(spec, target, script, samples)
         _stop_on_signals(engine)
         _hold_still()
         engine.run(spec.start_at_ns or REAL_CLOCK.now_ns())
         samples.close()
         engine.close()
-        report = describe_phase(spec, engine, placement) | {"different_payloads": len(set(bodies))}
-        write_report(report, spec.report)
+        write_report(describe_phase(spec, engine, placement), spec.report)
     except OSError as error:
         raise EnvironmentLacks(
             f"cannot write {spec.samples} or {spec.report}: {error.strerror}; give a writable folder with free space"

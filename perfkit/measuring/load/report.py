@@ -14,6 +14,7 @@ import orjson
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.load.engine import Engine
+from perfkit.measuring.load.loops import changes_level
 from perfkit.measuring.load.placement import Placement
 from perfkit.measuring.load.spec import LoadSpec
 
@@ -43,6 +44,7 @@ def describe_phase(spec: LoadSpec, engine: Engine, placement: Placement) -> dict
         "lateness_p50_s": lateness.quantile_s(0.50),
         "lateness_p99_s": lateness.quantile_s(0.99),
         "lateness_max_s": lateness.max_s,
+        "lateness_counts": lateness.counts() if spec.load.generators > 1 else None,
         **_rates(spec, engine),
         "cpu_s": cpu_s,
         "wall_s": wall_s,
@@ -52,7 +54,26 @@ def describe_phase(spec: LoadSpec, engine: Engine, placement: Placement) -> dict
         "cpus": list(placement.cpus),
         "nice": placement.nice,
         "not_placed": list(placement.refused),
+        "steps": _steps(spec, engine),
+        **engine.script.facts,
     }
+
+
+def _steps(spec: LoadSpec, engine: Engine) -> list[dict[str, Any]]:
+    """When each step of a profile ran and at which level; empty for a load at one level."""
+    if not changes_level(spec.load):
+        return []
+    length_ns = spec.seconds * NS_PER_S
+    return [
+        {
+            "name": step.name,
+            "started_ns": engine.started_ns + round(step.start_ratio * length_ns),
+            "ended_ns": engine.started_ns + round(step.end_ratio * length_ns),
+            "from_level": step.from_level,
+            "to_level": step.to_level,
+        }
+        for step in spec.load.steps
+    ]
 
 
 def _retries(engine: Engine) -> dict[str, Any] | None:

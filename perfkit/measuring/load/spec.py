@@ -10,6 +10,8 @@ import orjson
 
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import Load, OpenLoop, load_from_nested, load_to_nested
+from perfkit.measuring.load.shape import mean_level
+from perfkit.measuring.load.share import Share
 
 MOST_SCHEDULED = 50_000_000
 """An open loop's schedule is computed before the start and takes 8 bytes a request."""
@@ -38,17 +40,26 @@ class LoadSpec:
     allow_remote: bool = False
     usable_cores: int | None = None
     """Cores that `cpu_ratio` is a share of; None = those this process may use before it is placed."""
+    part: int = 0
+    """Which of the load's `generators` processes this is, from 0."""
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:
             raise ConfigError(f"seconds is {self.seconds}; it takes a number above 0")
         if self.first_request_id < 1:
             raise ConfigError(f"first_request_id is {self.first_request_id}; it takes 1 or more")
-        if isinstance(self.load, OpenLoop) and self.load.rate_rps * self.seconds > MOST_SCHEDULED:
+        if not 0 <= self.part < self.load.generators:
+            raise ConfigError(f"part is {self.part}; it takes 0 to {self.load.generators - 1}, one for each generator")
+        if isinstance(self.load, OpenLoop) and mean_level(self.load.steps) * self.seconds > MOST_SCHEDULED:
             raise ConfigError(
-                f"{self.load.rate_rps:g} requests per second for {self.seconds:g} s are more than the "
+                f"{mean_level(self.load.steps):g} requests per second for {self.seconds:g} s are more than the "
                 f"{MOST_SCHEDULED:,} that one schedule holds; lower the rate or the time"
             )
+
+    @property
+    def share(self) -> Share:
+        """This process's part of the schedule."""
+        return Share(seed=self.seed, index=self.part, count=self.load.generators)
 
 
 def write_spec(spec: LoadSpec, path: Path) -> None:

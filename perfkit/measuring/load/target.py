@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.load.loops import Load, OpenLoop
+from perfkit.measuring.load.shape import peak_level
 
 MAX_UNASKED_RPS = 100.0  # to another host, unless remote load is allowed explicitly
 
@@ -82,6 +83,8 @@ def check_permission(target: Target, load: Load, allow_remote: bool) -> None:
 
 
 def _peak_rps(load: Load) -> float:
+    """A replay's rate is not known before its file is read."""
     if isinstance(load, OpenLoop):
-        return load.rate_rps
-    return load.concurrency / load.think_time_s if load.think_time_s else float("inf")
+        factor = {"bursty": load.bursts.burst_factor, "replay": float("inf")}.get(load.arrivals, 1.0)
+        return peak_level(load.steps) * factor
+    return load.peak_users / load.think_time_s if load.think_time_s else float("inf")

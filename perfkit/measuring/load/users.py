@@ -14,8 +14,7 @@ from collections.abc import Callable
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.load.channel import Channel
 from perfkit.measuring.load.desk import Desk, Ticket
-from perfkit.measuring.load.loops import ClosedLoop
-from perfkit.measuring.load.schedule import first_thoughts_ns, think_times_ns
+from perfkit.measuring.load.schedule import UserPlan
 from perfkit.measuring.load.timer import Timer
 from perfkit.records import EndState
 
@@ -31,12 +30,10 @@ def back_off_ns(failures: int) -> int:
 class Users:
     """Drives a closed loop: one channel is one user. One thread."""
 
-    def __init__(
-        self, load: ClosedLoop, seed: int, alarm: Timer, desk: Desk, open_channel: Callable[[], Channel]
-    ) -> None:
-        self._pauses_ns = think_times_ns(load, seed)
-        self._thinks = load.think_time_s > 0
-        self._first_ns = first_thoughts_ns(load, seed)
+    def __init__(self, plan: UserPlan, alarm: Timer, desk: Desk, open_channel: Callable[[], Channel]) -> None:
+        self._pauses_ns = plan.pauses_ns
+        self._thinks = plan.thinks
+        self._first_ns = plan.first_ns
         self._alarm = alarm
         self._issue = desk.issue
         self._open_channel = open_channel

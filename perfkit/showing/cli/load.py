@@ -40,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another load at the same time, reported apart: concurrency=1,lane=online, or rate_rps=400,lane=offline "
         "for an open loop (repeatable)",
     )
-    flags.add_seconds(parser, 10.0, "measured time, warm-up not counted; with --until, that before the first look")
+    parser.add_argument(
+        "--pid", type=int, metavar="PID", help="the service's process here: records its threads, counters and commit"
+    )
+    flags.add_profile_seconds(parser, "measured time, warm-up not counted; with --until, that before the first look")
     parser.add_argument(
         "--until",
         metavar="QUANTILE:WIDTH",
@@ -79,8 +82,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         _tell_one(replicates[0], where, options)
     points = [run.point for runs in replicates for run in runs.values()]
-    code = exit_code(points)
+    code = exit_code(points) or _smoke_code(points)
     return _INCONCLUSIVE if code == 0 and trial.goal and _missed(replicates) else code
+
+
+def _smoke_code(points: Sequence[Mapping[str, Any]]) -> int:
+    """A smoke test asks whether every request succeeds; no is an answer."""
+    return int(any(point["load"]["profile"] == "smoke" and bool(point["errors"]) for point in points))
 
 
 def _source(options: argparse.Namespace) -> tuple[Callable[[], Service], Load, str]:
@@ -98,16 +106,20 @@ def _source(options: argparse.Namespace) -> tuple[Callable[[], Service], Load, s
         name = next(iter(server), "--model" if options.model else "--settings")
         raise ConfigError(f"{name} belongs to the server, which perfkit load does not start; set it there")
     url: str = options.url
-    return lambda: attach(url), fields.replace(load, client), url
+    return lambda: attach(url, options.pid), fields.replace(load, client), url
 
 
 def _trial(options: argparse.Namespace, load: Load) -> Trial:
     from perfkit.measuring.analysis.precision import parse_goal
+    from perfkit.measuring.load.loops import changes_level
     from perfkit.measuring.replicates import Trial
 
-    goal = parse_goal(options.until, options.seconds, options.most_seconds) if options.until else None
+    if options.until and changes_level(load):
+        raise ConfigError(f"--until asks for one level, and the {load.profile} has several; leave one of them out")
+    seconds = flags.seconds_of(options, load)
+    goal = parse_goal(options.until, seconds, options.most_seconds) if options.until else None
     loads = {"": load, **flags.read_beside(options.beside, load)}
-    return Trial(loads=loads, seconds=options.seconds, goal=goal, out=options.out)
+    return Trial(loads=loads, seconds=seconds, goal=goal, out=options.out)
 
 
 def _missed(replicates: Sequence[Mapping[str, Run]]) -> bool:
@@ -146,10 +158,13 @@ def _tell_one(runs: Mapping[str, Run], where: str, options: argparse.Namespace) 
 
 def _tell(run: Run, title: str) -> None:
     from perfkit.showing.cli import console
+    from perfkit.showing.cli.profile_lines import profile_lines, steps_table
     from perfkit.showing.cli.tables import points_table, remarks
 
     console.results().print(points_table([run.point], title))
-    for line in remarks([run.point]):
+    if any("varied" in step for step in run.point.get("steps", ())):
+        console.results().print(steps_table(run.point))
+    for line in (*remarks([run.point]), *profile_lines(run.point, run.stored.manifest.generator_reports)):
         console.say(line)
     console.say(f"saved in {run.folder}")
 

@@ -10,6 +10,14 @@ from typing import Any
 from perfkit import fields
 from perfkit.errors import ConfigError
 from perfkit.measuring.load.loops import ClosedLoop, Load, OpenLoop
+from perfkit.measuring.load.profiles import (
+    PROFILES_BY_NAME,
+    USUAL_SECONDS,
+    USUAL_USERS,
+    Level,
+    profile_load,
+    usual_seconds,
+)
 from perfkit.measuring.phase import check_seconds
 from perfkit.measuring.scanning.plan import LOAD, SERVER, Axis, find_field, parse_value
 from perfkit.serving.server.defaults import settings_for
@@ -41,10 +49,28 @@ def add_load(parser: argparse.ArgumentParser) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--concurrency", type=int, metavar="N", help="closed loop: N users (default 8)")
     kind.add_argument("--rate", type=float, metavar="RPS", help="open loop: Poisson arrivals at this mean rate")
+    parser.add_argument("--profile", choices=tuple(PROFILES_BY_NAME), help=_profile_help())
+    parser.add_argument(
+        "--stable",
+        metavar="LOAD",
+        help="for --profile soak: the load that was stable before, as users (20), a rate (400rps), or the folder of "
+        "a scan or staircase",
+    )
+    parser.add_argument("--generators", type=int, metavar="N", help="processes that share the load exactly (default 1)")
     parser.add_argument(
         "--payloads", metavar="FILE", help="request bodies, one JSON document a line (default: the model's own)"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of order, arrivals and payload choice (default 0)")
+
+
+def _profile_help() -> str:
+    """Names with what they are for; their parameters are settings of the load."""
+    told = "; ".join(f"{one.name}: {one.text}" for one in PROFILES_BY_NAME.values())
+    return (
+        f"load profile. {told}. --concurrency or --rate gives its level; --set shape.levels=1/2/4/8, "
+        "shape.start_level, shape.rise_ratio, shape.spike_factor, shape.spike_ratio, bursts.burst_s, bursts.quiet_s, "
+        "bursts.quiet_ratio, replay.file, replay.unit, replay.origin, replay.speed change it"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, where: str) -> None:
@@ -61,6 +87,20 @@ def add_parent(parser: argparse.ArgumentParser) -> None:
 def add_seconds(parser: argparse.ArgumentParser, default: float, what: str) -> None:
     """How long to measure."""
     parser.add_argument("--seconds", type=read_seconds, default=default, help=f"{what} (default {default:g})")
+
+
+def add_profile_seconds(parser: argparse.ArgumentParser, what: str) -> None:
+    """How long to measure, where the load may be a named profile with a usual time of its own."""
+    told = ", ".join(f"{one.name} {one.seconds:g}" for one in PROFILES_BY_NAME.values() if one.seconds != USUAL_SECONDS)
+    usual = f"default {USUAL_SECONDS:g}; {told}; a replay as long as its file"
+    parser.add_argument("--seconds", type=read_seconds, help=f"{what} ({usual})")
+
+
+def seconds_of(options: argparse.Namespace, load: Load) -> float:
+    """The time asked for, else the usual one of the load's profile; raises ConfigError for a bad schedule file."""
+    if options.seconds is not None:
+        return float(options.seconds)
+    return usual_seconds(options.profile, load)
 
 
 def read_seconds(text: str) -> float:
@@ -87,11 +127,24 @@ def read_pairs(texts: Sequence[str], flag: str) -> dict[str, str]:
 
 
 def read_load(options: argparse.Namespace) -> Load:
-    """The load that the flags describe, before --set."""
+    """The load that the flags describe, before --set; raises ConfigError."""
     further = {"payloads": options.payloads, "seed": options.seed}
+    if options.generators is not None:
+        further["generators"] = options.generators
+    level = Level(users=options.concurrency, rate_rps=options.rate)
+    if options.stable is not None and options.profile != "soak":
+        raise ConfigError("--stable is for --profile soak; leave it out")
+    if options.profile is not None:
+        return fields.replace(profile_load(options.profile, level, _stable(options.stable)), further)
     if options.rate is not None:
         return OpenLoop(rate_rps=options.rate, **further)
-    return ClosedLoop(concurrency=8 if options.concurrency is None else options.concurrency, **further)
+    return ClosedLoop(concurrency=USUAL_USERS if options.concurrency is None else options.concurrency, **further)
+
+
+def _stable(text: str | None) -> Level | None:
+    from perfkit.measuring.scanning.stable import find_stable
+
+    return None if text is None else find_stable(text)
 
 
 def read_beside(texts: Sequence[str], first: Load) -> dict[str, Load]:

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vary", action="append", default=[], metavar="NAME=V1,V2,…", help="field and its values (repeatable: a grid)"
     )
-    flags.add_seconds(parser, 10.0, "measured time per point, warm-up not counted")
+    flags.add_profile_seconds(parser, "measured time per point, warm-up not counted")
     parser.add_argument(
         "--rounds", type=int, default=2, help="interleaved rounds that a point's time is spread over (default 2)"
     )
@@ -83,7 +83,8 @@ def _plan(options: argparse.Namespace) -> ScanPlan:
     else:
         settings, load = flags.read_settings(options, load)
     points = grid(settings, load, flags.read_axes(options.vary, load))
-    return ScanPlan(points=points, seconds=options.seconds, rounds=options.rounds, seed=options.seed)
+    seconds = max(flags.seconds_of(options, point.load) for point in points)
+    return ScanPlan(points=points, seconds=seconds, rounds=options.rounds, seed=options.seed)
 
 
 def _print(scan: Scan) -> None:

@@ -7,7 +7,7 @@ watched is a picture of what was archived.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STEP_NS = NS_PER_S // 4
 WINDOW_NS = NS_PER_S
+_UNKNOWN_NS = 1 << 62
 SETTLED_NS = NS_PER_S // 2
 """A reply is in the sample file at most this long after it came: the generator writes four times a second."""
 
@@ -45,19 +46,23 @@ NO_REPLIES = Replies(started_ns=0, received_ns=np.empty(0, np.int64), latency_ns
 
 
 class SampleTail:
-    """Reads what a growing sample file has got since the last look. One thread."""
+    """Reads what growing sample files have got since the last look. One thread."""
 
     def __init__(self) -> None:
-        self._rows = 0
+        self._rows: dict[Path, int] = {}
         self.replies = NO_REPLIES
 
-    def read(self, path: Path) -> Replies:
+    def read(self, paths: Sequence[Path]) -> Replies:
         """All replies so far; a file that is not there yet holds none."""
-        if not path.exists():
-            return self.replies
-        samples = read_samples(path, self._rows)
-        self._rows += len(samples["request_id"])
-        self.replies = _extended(self.replies, samples)
+        for path in paths:
+            if path.exists():
+                samples = read_samples(path, self._rows.get(path, 0))
+                self._rows[path] = self._rows.get(path, 0) + len(samples["request_id"])
+                self.replies = _extended(self.replies, samples)
+        if len(paths) > 1:  # each file is in order, the files among each other are not
+            order = np.argsort(self.replies.received_ns, kind="stable")
+            received_ns, latency_ns = self.replies.received_ns[order], self.replies.latency_ns[order]
+            self.replies = replace(self.replies, received_ns=received_ns, latency_ns=latency_ns)
         return self.replies
 
 
@@ -77,7 +82,7 @@ def _extended(before: Replies, samples: Mapping[str, np.ndarray]) -> Replies:
         return before
     received, scheduled = samples["received_ns"][good], samples["scheduled_ns"][good]
     return Replies(
-        started_ns=before.started_ns or int(scheduled.min()),
+        started_ns=min(before.started_ns or _UNKNOWN_NS, int(scheduled.min())),
         received_ns=np.concatenate([before.received_ns, received]),
         latency_ns=np.concatenate([before.latency_ns, received - scheduled]),
     )

@@ -150,7 +150,7 @@ class Session:
     def _watch(self, progress: Progress) -> bool:
         self._screen.show_progress(progress)
         # A generator that has not opened its file yet does not know how to end in order.
-        return self._stop.is_set() and progress.samples.exists()
+        return self._stop.is_set() and all(path.exists() for path in progress.samples)
 
 
 def _has_died(service: Service) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfkit.errors import ConfigError
+from perfkit.measuring.load.shape import CHANGING
 from perfkit.units import format_number, format_rate
 
 Point = Mapping[str, Any]
@@ -84,6 +85,9 @@ def loop_text(points: Iterable[Point]) -> str:
     loads = [load for point in points if (load := point.get("load"))]
     if not loads:
         return ""
+    changing = {profile for load in loads if (profile := load.get("profile")) in CHANGING}
+    if changing:
+        return f"{loads[0]['loop']} loop, {' and '.join(sorted(changing))}"
     if loads[0]["loop"] == "open":
         rates = {load["rate_rps"] for load in loads}
         return f"open loop, {format_rate(rates.pop())}" if len(rates) == 1 else "open loop"

@@ -5,16 +5,15 @@ import contextlib
 import dataclasses
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 
 from perfkit.clock import REAL_CLOCK
 from perfkit.measuring.load.engine import Engine
-from perfkit.measuring.load.payloads import build_request, read_payloads
 from perfkit.measuring.load.placement import Placement
 from perfkit.measuring.load.report import describe_phase
 from perfkit.measuring.load.samples import SampleWriter, read_samples
+from perfkit.measuring.load.script import write_script
 from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.load.target import find_target
 
@@ -158,9 +157,8 @@ def run_phase(make_spec):
     def run(port, load, seconds, prepare=lambda engine: None, **changes):
         spec = make_spec(port, load, seconds, **changes)
         target = find_target(spec.url)
-        requests = [build_request(target, body, load) for body in read_payloads(Path(spec.payloads))]
         samples = SampleWriter(spec.samples)
-        engine = Engine(spec, target, requests, samples)
+        engine = Engine(spec, target, write_script(spec, target), samples)
         prepare(engine)
         engine.run(REAL_CLOCK.now_ns())
         samples.close()

@@ -4,7 +4,6 @@ from array import array
 
 from perfkit.measuring.load.arrivals import Arrivals
 from perfkit.measuring.load.desk import Ticket
-from perfkit.measuring.load.loops import OpenLoop
 from perfkit.records import EndState
 
 
@@ -21,11 +20,11 @@ class Channel:
 class Story:
     """A desk, an alarm and a factory of channels in one; `log` holds (channel, request, due instant)."""
 
-    def __init__(self, offsets_ns, **load):
+    def __init__(self, offsets_ns, max_connections=1024):
         self.log, self.dropped, self.alarm_ns = [], [], None
         self.channels = {}
         self._next_id = 1
-        self.arrivals = Arrivals(OpenLoop(**load), array("q", offsets_ns), self, self, self._open)
+        self.arrivals = Arrivals(max_connections, array("q", offsets_ns), self, self, self._open)
         self.arrivals.start(100, 1000)
 
     def _open(self):

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
-from perfkit.measuring.load.schedule import arrival_offsets, first_thoughts_ns, payload_order, think_times_ns
+from perfkit.measuring.load.mixes import PlacedSet, payload_order
+from perfkit.measuring.load.schedule import arrival_offsets, first_thoughts_ns, think_times_ns
+from perfkit.measuring.load.share import Share
+
+ONE = Share()
+
+
+def only(count):
+    """One set of so many bodies."""
+    return [PlacedSet(name="", first=0, count=count, weight=1.0, lane=None)]
 
 
 def test_constant_arrivals_are_equally_spaced_and_end_before_the_end():
@@ -42,26 +51,26 @@ def test_different_seeds_give_different_arrivals():
 
 @given(st.integers(1, 5000), st.integers(0, 100))
 def test_payloads_come_in_whole_shuffles_so_that_each_is_used_equally_often(count, seed):
-    order = payload_order(count, seed).tolist()
+    order = payload_order(only(count), seed).tolist()
     assert len(order) >= 4096
     assert len(order) % count == 0
     assert all(sorted(order[start : start + count]) == list(range(count)) for start in range(0, len(order), count))
 
 
 def test_payloads_do_not_repeat_in_the_same_order():
-    order = payload_order(50, 0).tolist()
+    order = payload_order(only(50), 0).tolist()
     assert order[:50] != order[50:100]
 
 
 def test_think_times_are_constant_or_exponential_with_the_mean_asked_for():
-    constant = think_times_ns(ClosedLoop(think_time_s=0.25), 0)
+    constant = think_times_ns(ClosedLoop(think_time_s=0.25), ONE)
     assert list(itertools.islice(constant, 3)) == [250_000_000] * 3
-    drawn = list(itertools.islice(think_times_ns(ClosedLoop(think_time_s=0.25, think="exponential"), 0), 20_000))
+    drawn = list(itertools.islice(think_times_ns(ClosedLoop(think_time_s=0.25, think="exponential"), ONE), 20_000))
     assert abs(sum(drawn) / len(drawn) / 250_000_000 - 1) < 5 * math.sqrt(1 / len(drawn))
 
 
 def test_users_without_think_time_all_start_at_once_and_others_within_one_pause():
-    assert first_thoughts_ns(ClosedLoop(concurrency=3), 0) == [0, 0, 0]
-    spread = first_thoughts_ns(ClosedLoop(concurrency=100, think_time_s=1), 0)
+    assert first_thoughts_ns(ClosedLoop(concurrency=3), ONE) == [0, 0, 0]
+    spread = first_thoughts_ns(ClosedLoop(concurrency=100, think_time_s=1), ONE)
     assert len(set(spread)) == 100
     assert 0 <= min(spread) < max(spread) <= 1_000_000_000

@@ -1,6 +1,8 @@
 """When does a user of a closed loop send again? Told with a desk and an alarm that only take notes."""
 
 from perfkit.measuring.load.loops import ClosedLoop
+from perfkit.measuring.load.schedule import plan_users
+from perfkit.measuring.load.share import Share
 from perfkit.measuring.load.users import LONGEST_BACK_OFF_NS, Users, back_off_ns
 
 S = 1_000_000_000
@@ -31,7 +33,7 @@ class Channel:
 class Story:
     def __init__(self, **load):
         self.desk, self.alarm, self.channels = Desk(), Alarm(), []
-        self.users = Users(ClosedLoop(**load), 0, self.alarm, self.desk, self._open)
+        self.users = Users(plan_users(ClosedLoop(**load), 1.0, Share()), self.alarm, self.desk, self._open)
 
     def _open(self):
         self.channels.append(Channel("abc"[len(self.channels)]))

@@ -65,13 +65,21 @@ def test_nothing_is_drawn_before_anything_is_known():
 
 def test_a_tail_takes_up_new_rows_only_and_leaves_out_what_failed(tmp_path):
     path, tail = tmp_path / "load.samples", SampleTail()
-    assert tail.read(path) is NO_REPLIES
+    assert tail.read([path]) is NO_REPLIES
     path.write_bytes(row(1, STARTED_NS + 20 * MS) + row(2, 0, EndState.TIMED_OUT) + row(3, STARTED_NS + 50 * MS)[:30])
-    assert tail.read(path).received_ns.tolist() == [STARTED_NS + 20 * MS]
+    assert tail.read([path]).received_ns.tolist() == [STARTED_NS + 20 * MS]
     path.write_bytes(path.read_bytes()[: 2 * ROW.size] + row(3, STARTED_NS + 50 * MS))
-    replies = tail.read(path)
+    replies = tail.read([path])
     assert (replies.started_ns, replies.received_ns.tolist()) == (STARTED_NS, [STARTED_NS + at * MS for at in (20, 50)])
     assert replies.latency_ns.tolist() == [20 * MS, 20 * MS]
+
+
+def test_the_rows_of_several_generators_are_put_in_the_order_in_which_replies_came(tmp_path):
+    paths, tail = [tmp_path / "load.samples", tmp_path / "load-1.samples"], SampleTail()
+    paths[0].write_bytes(row(1, STARTED_NS + 20 * MS) + row(3, STARTED_NS + 60 * MS))
+    paths[1].write_bytes(row(2, STARTED_NS + 40 * MS))
+    replies = tail.read(paths)
+    assert replies.received_ns.tolist() == [STARTED_NS + at * MS for at in (20, 40, 60)]
 
 
 @given(st.lists(st.integers(0, 3 * NS_PER_S), max_size=60), st.integers(0, 60))

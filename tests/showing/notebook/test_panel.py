@@ -67,7 +67,7 @@ def test_an_error_is_text_and_the_next_slider_or_start_takes_it_away(panel):
 
 
 def test_a_chart_that_fails_does_not_end_the_run(panel, tmp_path):
-    broken = Progress(elapsed_s=1.0, total_s=2.0, samples=tmp_path, stats=None)
+    broken = Progress(elapsed_s=1.0, total_s=2.0, samples=(tmp_path,), stats=None)
     panel.show_progress(broken)
     assert "the live chart has stopped (IsADirectoryError" in panel._error.value
 

@@ -23,7 +23,7 @@ class Screen:
         self.states.append(state)
 
     def show_progress(self, progress):
-        if progress.samples.exists():
+        if progress.samples[0].exists():
             self.goes_on.set()
 
     def show_run(self, run):

@@ -14,12 +14,14 @@ from perfkit.measuring.analysis.steady import (
     describe_steps,
     describe_warmup,
 )
+from perfkit.measuring.analysis.stepping import by_design
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.measured import Measured
     from perfkit.measuring.analysis.rundata import RunData
     from perfkit.measuring.analysis.stability import Spread
 
+LEVEL_ORIGIN = "by definition: a load that changes its level has no steady state as a whole"
 WARMUP_ORIGIN = "MSER-5, White 1997: a minimum at the end of the allowed range was not seen to end"
 STEPS_ORIGIN = "binary segmentation of block means, penalty 15 ln n of Barrett et al. 2017; 10 % by judgement"
 DRIFT_ORIGIN = "Theil-Sen slope whose 99 % interval leaves out 0; 10 % by judgement"
@@ -30,7 +32,11 @@ _TOO_FEW = "too few requests for blocks whose means could be compared"
 
 def certify_steadiness(run: RunData, measured: Measured, found: Steadiness) -> list[Entry]:
     """Everything that a steady state is judged by."""
-    return [_overload(run, measured), _warmup(measured, found), *_levels(found), *_windows(found)]
+    return [_level(run), _overload(run, measured), _warmup(measured, found), *_levels(found), *_windows(found)]
+
+
+def _level(run: RunData) -> Entry:
+    return _entry("one level", {"steps": len(run.steps) or 1}, (1, LEVEL_ORIGIN), "; ".join(by_design(run)))
 
 
 def _entry(name: str, figures: Figures, limit: tuple[float | None, str], problem: str) -> Entry:

@@ -63,8 +63,8 @@ def check_lateness(run: RunData, measured: Measured) -> Check:
 def check_schedule(run: RunData) -> Check:
     """The schedule of a Poisson loop has exponential gaps."""
     name = "schedule"
-    if run.is_closed_loop or run.load.get("arrivals") != "poisson":
-        return not_judged(name, SCHEDULE_LIMIT, SCHEDULE_ORIGIN, "holds for an open Poisson loop only")
+    if run.is_closed_loop or run.load.get("arrivals") != "poisson" or run.steps:
+        return not_judged(name, SCHEDULE_LIMIT, SCHEDULE_ORIGIN, "holds for an open Poisson loop at one rate only")
     gaps = _scheduled_gaps(run)
     if len(gaps) < _LEAST_GAPS:
         return not_judged(name, SCHEDULE_LIMIT, SCHEDULE_ORIGIN, f"{len(gaps)} gaps are too few")

@@ -20,6 +20,7 @@ COUNTS = {
     *("in_flight", "governor", "load_average"),
 }
 WANTED = {
+    "one level",
     *FIGURES,
     *("no profiler", "settings kept", "nothing compiled", "answers"),
     *("overload", "warm-up", "steps", "drift", "windows: throughput", "windows: P50", "windows: P99"),
