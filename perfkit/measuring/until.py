@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from perfkit.measuring.analysis.latency import quantile
 from perfkit.measuring.analysis.precision import Goal, judge_precision, settled
 from perfkit.measuring.experiment import RUNS_FOLDER, Run, certify, instruments, plan_together, record_together, save
 from perfkit.measuring.load.loops import ClosedLoop, Load
-from perfkit.measuring.load.samples import read_samples
+from perfkit.measuring.load.merging import read_all_samples
 from perfkit.measuring.phase import Progress, Watch
 from perfkit.measuring.service import Service
 from perfkit.records import EndState
@@ -46,11 +46,12 @@ class Lookout:
         return judge_precision(goal, found, elapsed_s).is_reached
 
 
-def read_latencies(samples: Path) -> Floats:
+def read_latencies(samples: Sequence[Path]) -> Floats:
     """Latencies in seconds of what has ended so far, in the order of the schedule; a time-out is infinite."""
-    rows = read_samples(samples) if samples.exists() else {}
-    if not rows:
+    written = [path for path in samples if path.exists()]
+    if not written:
         return np.array([])
+    rows = read_all_samples(written)
     latency_s = (rows["received_ns"] - rows["scheduled_ns"]) / NS_PER_S
     latency_s = np.where(rows["outcome"] == int(EndState.TIMED_OUT), np.inf, latency_s)
     counted = (rows["outcome"] == int(EndState.OK)) | (rows["outcome"] == int(EndState.TIMED_OUT))

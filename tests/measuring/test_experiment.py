@@ -40,6 +40,7 @@ PROMISED_FIELDS = {
     "reasons",
 }
 FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be noticed
+    "calls",
     "certificate",
     "checks",
     "error_ratio",
@@ -53,6 +54,7 @@ FURTHER_FIELDS = {  # additions are fine; a field that goes, or comes, is to be 
     "throughput_method",
     "trend",
     "wake_lag_s",
+    "workers_busy_ratio",
 }
 MACHINES_FAULT = {"generator lateness", "generator CPU", "achieved rate", "steal"}
 """The self-tests that a busy machine fails, and not perfkit."""

@@ -35,7 +35,7 @@ def narrow(tmp_path):
 
 
 def progress(samples, elapsed_s):
-    return Progress(elapsed_s=elapsed_s, total_s=60.0, samples=samples, stats=None)
+    return Progress(elapsed_s=elapsed_s, total_s=60.0, samples=(samples,), stats=None)
 
 
 def test_it_looks_only_at_its_instants_and_ends_there(narrow):
@@ -57,8 +57,8 @@ def test_whoever_watches_may_still_end_it(narrow):
 
 def test_time_outs_are_infinite_and_failures_do_not_count(tmp_path):
     write_samples(tmp_path / "s", [MS, 2 * MS, 3 * MS], [EndState.OK, EndState.TIMED_OUT, EndState.FAILED])
-    assert read_latencies(tmp_path / "s").tolist() == [0.001, np.inf]
-    assert read_latencies(tmp_path / "absent").tolist() == []
+    assert read_latencies([tmp_path / "s"]).tolist() == [0.001, np.inf]
+    assert read_latencies([tmp_path / "absent"]).tolist() == []
 
 
 def test_a_run_that_was_asked_says_in_its_certificate_how_it_went(server, tmp_path):
