@@ -12,7 +12,7 @@ from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.batch_run import BatchRunner
 from perfkit.serving.server.dispatcher import Taken
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.pipeline import Books
+from perfkit.serving.server.plant import Books
 from perfkit.serving.server.room import Room
 from perfkit.settings.surroundings import LedgerSettings
 

@@ -24,7 +24,8 @@ from perfkit.serving.scheduling.restarts import FIRST_PAUSE_NS, WINDOW_NS
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.deaths import Deaths, give_up
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.serving.server.post import Post
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings

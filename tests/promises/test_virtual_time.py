@@ -27,8 +27,9 @@ from perfkit.serving.server.connection import Request
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Collated
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
 from perfkit.serving.server.plain import PlainCall
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.station import Station
 from perfkit.settings.server import ServerSettings

@@ -14,7 +14,8 @@ import socket
 import threading
 from types import TracebackType
 
-from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.connection import Connection
+from perfkit.serving.server.front import Front
 from perfkit.serving.server.router import Router
 from perfkit.serving.server.routes import cold_routes
 from perfkit.settings.surroundings import HttpSettings

@@ -13,13 +13,15 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httptools
 
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.serving.server.replies import error_body, response
-from perfkit.settings.surroundings import HttpSettings
+
+if TYPE_CHECKING:
+    from perfkit.serving.server.front import Front
 
 _MAX_HEADER_BYTES = 64 << 10  # of target, names and values together
 _MAX_HEADERS = 256  # each costs some 200 bytes beside its own
@@ -41,46 +43,6 @@ class Request(NamedTuple):
     body: bytes | bytearray
     accepted_ns: int
     keeps_alive: bool
-
-
-class Front:
-    """What all connections of a port share. For the event loop's thread."""
-
-    def __init__(self, limits: HttpSettings, handle: Callable[[Request], None]) -> None:
-        self.limits = limits
-        self.handle = handle
-        self.connections: set[Connection] = set()
-        self.is_draining = False
-        self.errors = 0  # requests that never became whole: bad syntax, too large, too slow
-        self._emptied = asyncio.Event()
-
-    def sweep(self) -> None:
-        """Close what is too slow or idle too long; call it often, for nobody is cut off between two calls."""
-        now_ns = REAL_CLOCK.now_ns()
-        for connection in list(self.connections):
-            connection.enforce_deadlines(now_ns)
-
-    def drain(self) -> None:
-        """From now on every answer is the last of its connection."""
-        self.is_draining = True
-
-    def turn_away(self, code: str, message: str) -> None:
-        """Answer every request in hand or half arrived with 503 and close its connection."""
-        for connection in list(self.connections):
-            connection.turn_away(code, message)
-
-    async def close_idle(self) -> None:
-        """Close the connections without a request in hand; returns when all connections have ended."""
-        for connection in list(self.connections):
-            connection.close_if_idle()
-        if self.connections:
-            await self._emptied.wait()
-
-    def forget(self, connection: Connection) -> None:
-        """A connection has ended."""
-        self.connections.discard(connection)
-        if self.is_draining and not self.connections:
-            self._emptied.set()
 
 
 class Connection(asyncio.Protocol):

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from perfkit.serving.devices.device import DeviceLost
-from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.connection import Connection
 from perfkit.serving.server.deaths import LOST
+from perfkit.serving.server.front import Front
 from perfkit.serving.server.rejections import REJECTIONS
 from perfkit.serving.server.service import Service
 

@@ -8,22 +8,18 @@ through every stage; *staged* puts a pool, or a batch, between the stages.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import logging
 import threading
 from asyncio import TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from perfkit.clock import NS_PER_S, REAL_CLOCK, Clock
+from perfkit.clock import NS_PER_S
 from perfkit.errors import TargetFailed
 from perfkit.records import EndState
-from perfkit.serving.devices.device import Device, DeviceLost
+from perfkit.serving.devices.device import DeviceLost
 from perfkit.serving.devices.lane import Lane
 from perfkit.serving.instrument import columns as c
-from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.instrument.cpulap import CpuLap
-from perfkit.serving.instrument.ledger import Ledger, SharedLedger
 from perfkit.serving.scheduling.decisions import CallerRuns, Rejected
 from perfkit.serving.scheduling.pace import Pace
 from perfkit.serving.server.batch_run import BatchRunner
@@ -33,6 +29,7 @@ from perfkit.serving.server.crews.fixed import FixedCrew
 from perfkit.serving.server.crews.staffing import staff
 from perfkit.serving.server.deaths import FEW_WORKERS, Deaths, give_up
 from perfkit.serving.server.dispatcher import Dispatcher
+from perfkit.serving.server.doorwatch import DoorWatch
 from perfkit.serving.server.elsewhere import steps
 from perfkit.serving.server.elsewhere.batches import RemoteStation
 from perfkit.serving.server.elsewhere.outpost import Outpost, model_outpost, outposts
@@ -40,10 +37,9 @@ from perfkit.serving.server.elsewhere.pool import ProcessPool
 from perfkit.serving.server.executed import get_ready
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.model import Model
-from perfkit.serving.server.outbox import LoopExit
 from perfkit.serving.server.padding import collate_of
-from perfkit.serving.server.pins import Cores, Pins, cpus_of, decide, move_to
+from perfkit.serving.server.pins import Pins, cpus_of, decide, move_to
+from perfkit.serving.server.plant import Plant
 from perfkit.serving.server.pool import Duty, Pool, Work
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
@@ -52,32 +48,7 @@ from perfkit.serving.server.station import Bench, Station
 from perfkit.serving.server.warmup import warm_up_sizes
 from perfkit.serving.server.wishes import LaneEntry, known_lanes
 from perfkit.settings.server import ServerSettings
-from perfkit.settings.surroundings import LedgerSettings
 from perfkit.settings.workers import StageSettings
-
-_log = logging.getLogger("perfkit.server")
-
-
-class Books:
-    """What the server writes down about its requests and batches, for as long as the process lives."""
-
-    def __init__(self, settings: LedgerSettings) -> None:
-        self.requests = Ledger(REQUEST_COLUMNS, settings.capacity, stamps=settings.stamps)
-        self.batches = SharedLedger(BATCH_COLUMNS, settings.capacity, stamps=settings.stamps)
-        self.batch_ids = itertools.count(1)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plant:
-    """What every pipeline of the process works with."""
-
-    model: Model
-    device: Device
-    outbox: LoopExit
-    books: Books
-    clock: Clock = REAL_CLOCK
-    cores: Cores = dataclasses.field(default_factory=Cores)
-    on_lost: Callable[[str], None] = _log.critical  # the device is lost, and why
 
 
 class Pipeline:
@@ -105,11 +76,10 @@ class Pipeline:
         after = Duty(apply=self._postprocess, give_up=self._drop_unfinished)
         self._before = self._place("preprocess", settings.preprocess, before, self._preprocess_elsewhere)
         self._after = self._place("postprocess", settings.postprocess, after, self._postprocess_elsewhere)
-        self._turn_away_ns: int | None = None  # when the loop looks at the door next; for the loop's thread
-        self._door_timer: TimerHandle | None = None  # that look
         self.lanes = known_lanes(settings)
         self._by_lane = build_sections(settings, self.lanes, self._open_section)
         self._sections = list(dict.fromkeys(self._by_lane))
+        self._doors = DoorWatch(plant.outbox, [section.dispatcher for section in self._sections])
         self._caller = Caller(self._bench(self._by_lane[0].dispatcher))
 
     def loads(self) -> list[int]:
@@ -226,7 +196,7 @@ class Pipeline:
         if isinstance(admission, CallerRuns):
             self._caller.run(jobs, 1 if jobs[0].is_alone else self.settings.batch.max_size)
         else:
-            self._watch_door(admission.until_ns)
+            self._doors.look_at(admission.until_ns)
         return None
 
     def cancel(self, job: Job) -> bool:
@@ -290,20 +260,6 @@ class Pipeline:
             return not crew.only_queues and crew.takes(job)
         self._before.put(job)
         return True
-
-    def _watch_door(self, until_ns: int | None) -> None:
-        """Look at the door at that instant, unless a look is due before."""
-        if until_ns is None or (self._turn_away_ns is not None and self._turn_away_ns <= until_ns):
-            return
-        if self._door_timer is not None:
-            self._door_timer.cancel()
-        self._turn_away_ns = until_ns
-        self._door_timer = self._plant.outbox.call_at(until_ns, self._turn_away)
-
-    def _turn_away(self) -> None:
-        self._turn_away_ns = None
-        instants = [section.dispatcher.turn_away() for section in self._sections]
-        self._watch_door(min((instant for instant in instants if instant is not None), default=None))
 
     def _open_section(self, scheduler: AnyScheduler, lane: LaneEntry | None) -> Section:
         """A section whose crew is that of the setting, or the workers that its lane has to itself."""

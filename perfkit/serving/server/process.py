@@ -23,10 +23,11 @@ import uvloop
 from perfkit.clock import NS_PER_S, REAL_CLOCK
 from perfkit.errors import PerfkitError, TargetFailed
 from perfkit.serving.server.cold import ColdFront
-from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.connection import Connection
 from perfkit.serving.server.defaults import open_device
 from perfkit.serving.server.departure import abandon, depart
 from perfkit.serving.server.executed import at_level
+from perfkit.serving.server.front import Front
 from perfkit.serving.server.listener import BACKLOG, adopt, check_exposure, listen
 from perfkit.serving.server.registry import create_model
 from perfkit.serving.server.replies import DATE

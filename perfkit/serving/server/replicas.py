@@ -23,7 +23,8 @@ from perfkit.serving.server.crews.crew import Headcount
 from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.outbox import Counted
-from perfkit.serving.server.pipeline import Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
+from perfkit.serving.server.plant import Plant
 from perfkit.serving.server.residents import ResidentRunner, Residents
 from perfkit.serving.server.wishes import Lanes
 from perfkit.settings.server import ServerSettings

@@ -28,14 +28,14 @@ from perfkit.serving.instrument.sleeper import GilSleeper
 from perfkit.serving.scheduling.decisions import Rejected
 from perfkit.serving.server import executed
 from perfkit.serving.server.cautions import cautions
-from perfkit.serving.server.connection import Front
 from perfkit.serving.server.deaths import LOST
 from perfkit.serving.server.elsewhere.child import children_cpu_ns
+from perfkit.serving.server.front import Front
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.model import Model
 from perfkit.serving.server.outbox import Outbox
 from perfkit.serving.server.pins import cpus_of, move_to
-from perfkit.serving.server.pipeline import Books, Plant
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.serving.server.replicas import build
 from perfkit.serving.server.slow_requests import SlowRequestLog
 from perfkit.settings.server import ServerSettings

@@ -18,7 +18,7 @@ from perfkit.measuring.service import Service, launch
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.pipeline import Books, Plant
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.serving.server.replicas import build
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfkit.serving.server.connection import Connection, Front
+from perfkit.serving.server.connection import Connection
+from perfkit.serving.server.front import Front
 from perfkit.serving.server.replies import response
 from perfkit.settings.surroundings import HttpSettings
 

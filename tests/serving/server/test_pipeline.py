@@ -13,7 +13,8 @@ from perfkit.records import EndState
 from perfkit.serving.devices.cpu import CpuDevice
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings
 

@@ -36,8 +36,9 @@ from perfkit.serving.server.elsewhere.stage_work import Stages
 from perfkit.serving.server.histogram import BatchSizes, Histogram
 from perfkit.serving.server.ledger_export import export
 from perfkit.serving.server.model import Collated
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
 from perfkit.serving.server.plain import PlainCall
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.serving.server.pool import Duty
 from perfkit.serving.server.predict import Prediction
 from perfkit.serving.server.replicas import build

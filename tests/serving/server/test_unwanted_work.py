@@ -15,7 +15,8 @@ from perfkit.serving.instrument.columns import BATCH_COLUMNS, REQUEST_COLUMNS
 from perfkit.serving.server.adapter import complete
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.model import Collated
-from perfkit.serving.server.pipeline import Books, Pipeline, Plant
+from perfkit.serving.server.pipeline import Pipeline
+from perfkit.serving.server.plant import Books, Plant
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings
 

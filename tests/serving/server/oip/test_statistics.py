@@ -9,7 +9,7 @@ from perfkit.clock import ManualClock
 from perfkit.records import STAGES, EndState
 from perfkit.serving.instrument import columns as c
 from perfkit.serving.server.oip.statistics import GROUPS, Statistics
-from perfkit.serving.server.pipeline import Books
+from perfkit.serving.server.plant import Books
 from perfkit.settings.server import ServerSettings
 from perfkit.settings.surroundings import LedgerSettings
 
