@@ -111,14 +111,14 @@ class Scan:
         known = ", ".join(str(list(point["varied"].values())) for point in self.points)
         raise KeyError(f"no point at {value!r}; measured: {known}")
 
-    def to_json(self) -> dict[str, Any]:
-        """The document of `perfkit scan --json`."""
+    def to_json(self, p99_s: float | None = None) -> dict[str, Any]:
+        """The document of `perfkit scan --json`; with a latency budget, knee and best are those within it."""
         return {
             "schema": 1,
             "simulated": self.stored.header.simulated,
             "points": list(self.points),
-            **self.fits,
-            "best": self.stored.header.summary.get("best"),
+            **(self.fits if p99_s is None else self.scaling(p99_s).to_json()),
+            "best": self.stored.header.summary.get("best") if p99_s is None else self.best(p99_s),
             "folder": str(self.folder),
         }
 

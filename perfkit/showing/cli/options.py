@@ -103,6 +103,19 @@ def seconds_of(options: argparse.Namespace, load: Load) -> float:
     return usual_seconds(options.profile, load)
 
 
+def add_p99(parser: argparse.ArgumentParser) -> None:
+    """The latency budget."""
+    what = "latency budget: what the best point's P99 must keep, and one estimator of the knee asks about"
+    parser.add_argument("--p99", type=_budget, metavar="S", help=what)
+
+
+def _budget(text: str) -> float:
+    try:
+        return read_seconds(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no latency; it takes seconds above 0") from None
+
+
 def read_seconds(text: str) -> float:
     """A time to measure for, as argparse takes it."""
     try:

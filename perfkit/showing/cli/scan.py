@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds", type=int, default=2, help="interleaved rounds that a point's time is spread over (default 2)"
     )
+    flags.add_p99(parser)
     parser.add_argument("--url", help="scan the load against a service that already runs, instead of launching one")
     parser.add_argument("--resume", action="store_true", help="go on with the unfinished scan in --out")
     flags.add_output(parser, "the scan's own folder (default: a new one in perfkit-runs)")
@@ -54,9 +55,9 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(folder)) from None
     if options.json:
-        console.print_json(scan.to_json())
+        console.print_json(scan.to_json(options.p99))
     else:
-        _print(scan)
+        _print(scan, options.p99)
     return exit_code(scan.points)
 
 
@@ -87,18 +88,22 @@ def _plan(options: argparse.Namespace) -> ScanPlan:
     return ScanPlan(points=points, seconds=seconds, rounds=options.rounds, seed=options.seed)
 
 
-def _print(scan: Scan) -> None:
+def _print(scan: Scan, p99_s: float | None) -> None:
     from perfkit.showing.cli import console
     from perfkit.showing.cli.tables import points_table, remarks
     from perfkit.showing.plots.points import knee_text, loop_text
-    from perfkit.showing.report.advice import recommendation
+    from perfkit.showing.report.advice import limit_texts, recommendation
 
     model = scan.points[0]["settings"].get("model", "service")
     label = " · simulated" if scan.stored.header.simulated else ""
     console.results().print(points_table(scan.points, f"{model} · {loop_text(scan.points)}{label}"))
     for line in remarks(scan.points):
         console.say(line)
-    if scan.knee:
-        console.say(f"Knee: {scan.knee['setting']} {knee_text(scan.knee)} ({scan.knee['method']})")
-    console.say(recommendation(scan.best()), style="bold")
+    scaling = scan.scaling(p99_s).to_json() if p99_s else scan.fits
+    if knee := scaling["knee"]:
+        console.say(f"Knee: {knee['setting']} {knee_text(knee)} ({knee['method']})")
+    if len(scan.points) > 1:
+        for line in limit_texts({"": scaling}):
+            console.say(line, style="dim")
+    console.say(recommendation(scan.best(p99_s)), style="bold")
     console.say(f"saved in {scan.folder}")

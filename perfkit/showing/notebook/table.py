@@ -14,7 +14,7 @@ from perfkit.measuring.experiment import Run
 from perfkit.measuring.scanning.contrast import Contrast
 from perfkit.measuring.scanning.grid import Scan
 from perfkit.showing.plots.points import knee_text, knees_by_label, loop_text
-from perfkit.showing.report.advice import recommendation
+from perfkit.showing.report.advice import limit_texts, recommendation
 from perfkit.showing.report.badge import badge_html, badge_style
 from perfkit.showing.report.collect import report_of_run, report_of_scan
 from perfkit.showing.report.data import ReportData
@@ -62,6 +62,7 @@ def _notes(result: Run | Scan, section: Mapping[str, Any], left_out: int) -> Ite
         yield f"{left_out} more points are not shown; `points` holds them all."
     for label, knee in knees_by_label(section["knee"]).items():
         yield f"Knee{f' of {label}' if label else ''}: {knee_text(knee)} ({knee['method']})."
+    yield from limit_texts(section.get("fits") or {})
     if isinstance(result, Scan):
         yield recommendation(result.best())
     else:

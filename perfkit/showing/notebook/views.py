@@ -63,7 +63,8 @@ def curve(scans: Scans) -> Chart:
     section = _section(scans)
     varied = section["varied"]
     table = scan_table(section["series"], varied)
-    return Chart(plot_scan(table, varied, knee=section["knee"], title=section["title"]))
+    fits = (section.get("fits") or {}).get("") or {}
+    return Chart(plot_scan(table, varied, knee=section["knee"], fits=fits.get("fits"), title=section["title"]))
 
 
 def curve_of(contrast: Contrast, before: Contrast | None = None) -> go.Figure:

@@ -58,6 +58,12 @@ def titled(title: str, simulated: bool) -> str:
     return f"{plain(title)} (simulated)" if simulated else plain(title)
 
 
+def faded(color: str, share: float = 0.25) -> str:
+    """A colour of ours as the filling of an area, through which the grid is seen."""
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share:g})"
+
+
 def plain(text: object) -> str:
     """A label that plotly shows letter by letter: its own small HTML has no effect."""
     return html.escape(str(text), quote=False)

@@ -103,5 +103,10 @@ def knees_by_label(knee: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any
 
 def knee_text(knee: Mapping[str, Any]) -> str:
     """The interval of a knee: `2 to 4`, or `4` when both ends are the same."""
-    low, high = (f"{knee[end]:.4g}" for end in ("low", "high"))
+    low, high = (_end_text(float(knee[end])) for end in ("low", "high"))
     return low if low == high else f"{low} to {high}"
+
+
+def _end_text(value: float) -> str:
+    """A setting that was measured as it is, a place between two of them to three digits."""
+    return f"{value:g}" if value.is_integer() else format_number(value)

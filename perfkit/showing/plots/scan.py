@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from perfkit.showing.plots.fits import add_fits, fit_lines
 from perfkit.showing.plots.look import (
     BLUE,
     COLORS,
@@ -77,12 +78,23 @@ def _row(label: str, point: Mapping[str, Any], varied: str) -> dict[str, Any]:
 
 
 def plot_scan(
-    table: pandas.DataFrame, varied: str, *, knee: Mapping[str, Any] | None = None, title: str = "Scan"
+    table: pandas.DataFrame,
+    varied: str,
+    *,
+    knee: Mapping[str, Any] | None = None,
+    fits: Mapping[str, Any] | None = None,
+    title: str = "Scan",
 ) -> go.Figure:
-    """Throughput above latency over the varied setting, from `scan_table`. `knee` is one, or one a series by label."""
+    """Throughput above latency over the varied setting, from `scan_table`. `knee` is one, or one a series by label.
+
+    `fits` are those of the only series; over several, lines of fits would hide what was measured.
+    """
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.45, 0.55])
     factor, unit = latency_unit([*table["p99_s"], *table["p99_low_s"], *table["p50_s"]])
     labels = list(table["series"].unique())
+    if len(labels) == 1:
+        known = dict(zip(table["setting"], table["place"], strict=True))
+        add_fits(figure, fit_lines(fits, varied, list(known)), known)
     for at, label in enumerate(labels):
         for mark in _marks(label, COLORS[at % len(COLORS)] if len(labels) > 1 else "", factor):
             add_mark(figure, table[table["series"] == label], mark)

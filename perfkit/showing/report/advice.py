@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfkit.measuring.analysis.scaling.wording import scaling_sentences
 from perfkit.measuring.analysis.usable import interval_of, rate_of
 from perfkit.units import format_interval, format_number, format_percent, format_rate
 
@@ -19,6 +20,15 @@ def recommendation(best: Mapping[str, Any] | None) -> str:
     if best is None:
         return "No point is fit to be recommended: each is void, unsteady or over its budget. The table says why."
     return f"Recommended: {best['reason']}"
+
+
+def limit_texts(fits: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What limits each curve, by its label ("" for the only one), in sentences."""
+    return [
+        f"{label}: {sentence}" if label else sentence
+        for label, scaling in fits.items()
+        for sentence in scaling_sentences(scaling)
+    ]
 
 
 def padding_remark(curves: Mapping[str, Points]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.analysis.flame import flame_data
+from perfkit.measuring.analysis.scaling.fits import fit_scaling
 from perfkit.measuring.archive.folder import load_run
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.importers.foreignrun import is_foreign
@@ -70,6 +71,7 @@ def report_of_scan(scan: Scan) -> ReportData:
         "varied": names[0] if len(names) == 1 else "point",
         "series": {"": scan.points if len(names) == 1 else _numbered(scan.points)},
         "knee": scan.knee,
+        "fits": {"": scan.fits} if len(scan.points) > 1 else {},
         "best": scan.best(),
     }
     return ReportData(
@@ -120,6 +122,7 @@ def _tour_section(tour: Tour, varied: str, curves: Sequence[Series]) -> dict[str
         "varied": varied,
         "series": {"" if single else series.label: tour.points(series) for series in curves},
         "knee": knees[""] if single else {name: knee for name, knee in knees.items() if knee},
+        "fits": {"" if single else series.label: fit_scaling(tour.points(series)).to_json() for series in curves},
         "best": None,
     }
 

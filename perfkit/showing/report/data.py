@@ -12,7 +12,8 @@ class ReportData:
     """One report. Points are the documents of `perfkit scan --json`.
 
     Each of `scans` holds `title`, `varied` (the setting's name), `series` (label -> points; "" for the only one),
-    `knee` (one, or one a series by label, or None) and `best` (or None). `comparison` maps a label, such as
+    `knee` (one, or one a series by label, or None) and `best` (or None), and may hold `fits` (label -> what
+    `Scan.fits` holds). `comparison` maps a label, such as
     "default", to its point. `environment` may nest. `gpu` holds the columns of plots.gpu.gpu_table; `remarks` are
     what the recorders said of themselves, such as their own cost and what they could not record.
     """

@@ -17,6 +17,7 @@ from perfkit.showing.plots.ledger import ledger_table, plot_ledger
 from perfkit.showing.plots.points import knee_text, knees_by_label
 from perfkit.showing.plots.scan import plot_scan, scan_table
 from perfkit.showing.plots.tradeoff import plot_tradeoff, tradeoff_table
+from perfkit.showing.report.advice import limit_texts
 from perfkit.showing.report.badge import badge_html, badge_style
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.glossary import GLOSSARY
@@ -114,16 +115,17 @@ def _section(scan: Mapping[str, Any], at: int) -> Section:
     title, varied, series = scan["title"], scan["varied"], scan["series"]
     table = scan_table(series, varied)
     has_curve = table.loc[table["throughput_rps"].notna(), "setting"].nunique() > 1
-    knee, best = scan.get("knee"), scan.get("best")
+    knee, best, fits = scan.get("knee"), scan.get("best"), scan.get("fits") or {}
+    figure = plot_scan(table, varied, knee=knee, fits=(fits.get("") or {}).get("fits"), title=title)
     tradeoff = tradeoff_table(series, varied)
     return Section(
         title=title,
         varied=varied,
         rows=tuple(row_of(point, label, varied) for label, points in series.items() for point in points),
-        curve=chart_of(f"scan-{at}", plot_scan(table, varied, knee=knee, title=title)) if has_curve else None,
+        curve=chart_of(f"scan-{at}", figure) if has_curve else None,
         ledger=chart_of(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
         tradeoff=chart_of(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
-        knees=tuple(_knee_texts(knee)),
+        knees=(*_knee_texts(knee), *limit_texts(fits)),
         gpus=tuple(gpu_rows(series, varied)),
         best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
     )

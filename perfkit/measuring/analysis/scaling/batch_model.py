@@ -24,6 +24,7 @@ LEAST_BATCHES = 5  # a size with fewer calls neither shapes the line nor contrad
 MOST_REACH_RATIO = 1.5  # beyond this times the largest batch that was seen nothing is said
 MOST_MISFIT_RATIO = 0.10  # judgement: a size further off the line than this, and than its noise, shows another form
 Part = Literal["occupied", "compute"]
+_FIXED_CREWS = ("pool", "asyncio", "processes", "serial")
 _WHO_SHARES = ("max_size", "max_delay_s", "policy", "p99_budget_s", "best_size")
 
 
@@ -33,23 +34,29 @@ class BatchModel:
 
     `part` says whose time it is: "occupied" for the whole time that a call keeps its worker, "compute" for the
     device's share of it. `sizes` are the batch sizes that were seen often enough, `batches` the calls in all of them.
+    `workers` is how many there were, None where their number changes with the load.
     """
 
     part: Part
     device: str
+    workers: int | None
     fixed_s: Interval
     per_request_s: Interval
     sizes: tuple[int, ...]
     batches: int
     worst_residual_ratio: float
 
+    @property
+    def reach(self) -> float:
+        """The largest batch that the fit speaks of."""
+        return MOST_REACH_RATIO * self.sizes[-1]
+
     def call_s(self, size: int) -> float | Refusal:
         """Mean seconds of a call with so many requests."""
-        reach = MOST_REACH_RATIO * self.sizes[-1]
-        if not 1 <= size <= reach:
+        if not 1 <= size <= self.reach:
             return Refusal(
-                reason=f"a batch of {size} lies outside 1 to {reach:g}, {MOST_REACH_RATIO:g} times the largest that "
-                "was seen; raise batch.max_size and measure"
+                reason=f"a batch of {size} lies outside 1 to {self.reach:g}, {MOST_REACH_RATIO:g} times the largest "
+                "that was seen; raise batch.max_size and measure"
             )
         return _value(self.fixed_s) + _value(self.per_request_s) * size
 
@@ -78,6 +85,8 @@ class BatchModel:
             "refusal": None,
             "part": self.part,
             "device": self.device,
+            "workers": self.workers,
+            "reach": self.reach,
             "fixed_s": self.fixed_s.to_json(),
             "per_request_s": self.per_request_s.to_json(),
             "sizes": list(self.sizes),
@@ -118,7 +127,27 @@ def fit_batch_model(points: Sequence[Document], part: Part) -> BatchModel | Refu
             reason=f"batch sizes seen in {LEAST_BATCHES} calls or more: {seen}; a line that can be contradicted takes "
             f"{LEAST_SIZES}, so vary the load or batch.max_size"
         )
-    return _fit(cells, part, str(points[0]["settings"].get("device") or "device"))
+    line = _line(cells)
+    if isinstance(line, Refusal):
+        return line
+    fixed, slope, worst_ratio = line
+    settings = points[0]["settings"]
+    return BatchModel(
+        part=part,
+        device=str(settings.get("device") or "device"),
+        workers=_workers(settings),
+        fixed_s=fixed,
+        per_request_s=slope,
+        sizes=tuple(sizes),
+        batches=sum(cell.batches for cell in cells),
+        worst_residual_ratio=worst_ratio,
+    )
+
+
+def _workers(settings: Mapping[str, Any]) -> int | None:
+    """Workers at once, where that is a setting and not the load's doing."""
+    is_fixed = (settings.get("concurrency") or {}).get("model", "pool") in _FIXED_CREWS
+    return int(settings["workers"]) if is_fixed and settings.get("workers") else None
 
 
 def _mixed(points: Sequence[Document]) -> Refusal | None:
@@ -150,7 +179,8 @@ def _cells(points: Iterable[Document], part: Part) -> Iterable[_Cell]:
                 yield _Cell(size=call["size"], batches=call["batches"], mean_s=call[f"{part}_s"], sd_s=spread)
 
 
-def _fit(cells: Sequence[_Cell], part: Part, device: str) -> BatchModel | Refusal:
+def _line(cells: Sequence[_Cell]) -> tuple[Interval, Interval, float] | Refusal:
+    """Fixed time, time per request, and the largest relative distance of a cell from the line."""
     from scipy.optimize import nnls
 
     sizes = np.array([cell.size for cell in cells], dtype=np.float64)
@@ -167,15 +197,7 @@ def _fit(cells: Sequence[_Cell], part: Part, device: str) -> BatchModel | Refusa
         Interval(value=float(value), low=max(0.0, float(value - half)), high=float(value + half))
         for value, half in zip(solution, halves, strict=True)
     )
-    return BatchModel(
-        part=part,
-        device=device,
-        fixed_s=fixed,
-        per_request_s=slope,
-        sizes=tuple(sorted({cell.size for cell in cells})),
-        batches=sum(cell.batches for cell in cells),
-        worst_residual_ratio=float(np.abs(residuals).max()),
-    )
+    return fixed, slope, float(np.abs(residuals).max())
 
 
 def _half_widths(cells: Sequence[_Cell], design: Floats, residuals: Floats) -> Floats:

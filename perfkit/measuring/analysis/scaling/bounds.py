@@ -14,12 +14,13 @@ import numpy as np
 
 from perfkit import units
 from perfkit.measuring.analysis.blocks import Interval
-from perfkit.measuring.analysis.scaling.curve import Curve, closed_loop_of_users, superlinear
+from perfkit.measuring.analysis.scaling.curve import Curve, closed_loop_of_users, mean_batch, superlinear
 from perfkit.measuring.analysis.scaling.refusal import Refusal
 from perfkit.measuring.analysis.usable import interval_of
 
 TOLERANCE = 0.03  # as the self-test of a run: a point further above a bound than this is an instrument's error
 LEAST_BUSY_RATIO = 0.5  # judgement: a station less busy than this says little about its own limit
+_LARGE_RATIO = 0.9  # of the largest mean batch; below it calls serve fewer requests in nearly the same time
 LEAST_FLATNESS = 0.1  # d ln X / d ln N below which the largest throughput stands for the limit
 
 
@@ -77,15 +78,16 @@ def find_bounds(curve: Curve) -> Bounds | Refusal:
 
 
 def _by_workers(curve: Curve) -> tuple[Interval, str] | None:
-    """X / U of the model workers at the point that keeps them busiest."""
-    busy = [point.get("workers_busy_ratio") or 0.0 for point in curve.points]
+    """X / U of the model workers at the busiest of the points with the largest batches, which raise the limit."""
+    batches = np.array([mean_batch(point) for point in curve.points])
+    busy = np.array([point.get("workers_busy_ratio") or 0.0 for point in curve.points])
+    busy = np.where(batches >= _LARGE_RATIO * batches.max(), busy, 0.0)
     place = int(np.argmax(busy))
-    if busy[place] < LEAST_BUSY_RATIO:
+    ratio = float(busy[place])
+    if ratio < LEAST_BUSY_RATIO:
         return None
+    origin = f"model workers, {units.format_percent(min(ratio, 1.0))} busy at {curve.values[place]:g} users"
     rate = interval_of(curve.points[place]["throughput_rps"])
-    ratio = busy[place]
-    share = units.format_percent(min(ratio, 1.0))
-    origin = f"model workers, {share} busy at {curve.values[place]:g} users"
     return _quotient(rate, Interval(value=ratio, low=ratio, high=ratio)), origin
 
 

@@ -44,8 +44,9 @@ class Curve:
 
     @property
     def errors(self) -> Floats:
-        """Standard errors of the throughput, from its 95 % intervals; NaN where one is not known."""
-        return (self.highs - self.lows) / (2 * _NORMAL_95)
+        """Standard errors of the throughput, from its interval and its counting; NaN where one is not known."""
+        counted = np.array([_counting_ratio(point, worst=False) for point in self.points])
+        return np.hypot((self.highs - self.lows) / (2 * _NORMAL_95), counted * self.rates)
 
     def _throughput(self, end: str) -> Floats:
         return np.array([point["throughput_rps"][end] for point in self.points], dtype=np.float64)
@@ -74,6 +75,25 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
+def _counting_ratio(point: Document, worst: bool) -> float:
+    """How far replies counted between two instants may be off, relative to the throughput.
+
+    N users in step reply all at once, so each window holds up to N replies more or fewer than its length says: in the
+    worst case in every window, and with the standard deviation of an even spread otherwise. Long runs hardly feel it.
+    """
+    windows, requests = len(point.get("rounds") or ()), point.get("requests") or 0
+    users = point["load"].get("concurrency") or 0
+    if not windows or not requests:
+        return 0.0
+    return float(users * (windows if worst else (windows / 12) ** 0.5) / requests)
+
+
+def mean_batch(point: Document) -> float:
+    """Requests a call on average; 1 where there are no batches."""
+    most = int((point["settings"].get("batch") or {}).get("max_size") or 1)
+    return max(1.0, most * (point.get("batch_fill_ratio") or 0.0))
+
+
 def closed_loop_of_users(curve: Curve) -> Refusal | None:
     """Why the values are no numbers of users in a closed loop; None when they are."""
     if any(point["load"].get("loop") != "closed" for point in curve.points):
@@ -92,9 +112,10 @@ def superlinear(curve: Curve) -> Refusal | None:
     if not curve.values or curve.values[0] != 1:
         return None
     alone = curve.highs[0] if np.isfinite(curve.highs[0]) else curve.rates[0]
-    for value, low in zip(curve.values, curve.lows, strict=True):
-        if low > value * alone:
-            ratio = low / alone
+    alone *= 1 + _counting_ratio(curve.points[0], worst=True)
+    for value, point, low in zip(curve.values, curve.points, curve.lows, strict=True):
+        ratio = low * (1 - _counting_ratio(point, worst=True)) / alone
+        if ratio > value:
             return Refusal(
                 reason=f"superlinear: {value:g} users get at least {units.format_number(ratio)} times "
                 "the throughput of one, as batching, a cache or a clock that rises with load gives"

@@ -120,8 +120,8 @@ def _by_budget(curve: Curve, p99_s: float | None) -> Estimate:
     kept = _values_within(curve, basis, "high", p99_s)
     if not kept:
         return _refused(BUDGET, f"{basis.upper()} is not certainly within {budget} at any value")
-    if len(kept) == len(curve.values):
-        return _refused(BUDGET, f"{basis.upper()} is within {budget} at every value; it lies beyond this scan")
+    if curve.values[-1] in kept:
+        return _refused(BUDGET, f"{basis.upper()} is within {budget} even at {curve.values[-1]:g}; scan further")
     possible = _values_within(curve, basis, "low", p99_s)
     return Estimate(
         estimator=BUDGET,

@@ -19,7 +19,7 @@ import numpy as np
 
 from perfkit import units
 from perfkit.measuring.analysis.blocks import Floats, Interval
-from perfkit.measuring.analysis.scaling.curve import Curve, closed_loop_of_users, superlinear
+from perfkit.measuring.analysis.scaling.curve import Curve, closed_loop_of_users, mean_batch, superlinear
 from perfkit.measuring.analysis.scaling.refusal import Refusal
 
 LEAST_VALUES = 6  # three parameters, and as many values to contradict them
@@ -28,6 +28,7 @@ MOST_REACH_RATIO = 1.5  # beyond this times the largest N that was measured noth
 MOST_MISFIT_RATIO = 0.05  # judgement: a curve that misses a point by more, and by more than its noise, has another form
 MOST_BATCH = 1.05  # requests a call on average up to which batching plays no part
 BOOTSTRAPS = 1000
+_MOST_ERRORS = 4.0  # standard errors that noise alone hardly ever reaches
 _CURVE_STEPS = 33
 
 
@@ -170,8 +171,7 @@ def _peak_interval(peaks: Floats, reach: float) -> Interval:
 def batching(curve: Curve) -> Refusal | None:
     """Why the law is misspecified where the server batches: up to a full batch more users cost next to nothing."""
     for value, point in zip(curve.values, curve.points, strict=True):
-        most = int((point["settings"].get("batch") or {}).get("max_size") or 1)
-        mean = most * (point.get("batch_fill_ratio") or 0.0)
+        mean = mean_batch(point)
         if mean > MOST_BATCH:
             return Refusal(
                 reason=f"dynamic batching: a call took {units.format_number(mean)} requests on average at "
@@ -198,7 +198,7 @@ def _too_few(curve: Curve) -> Refusal | None:
 
 def _misfit(curve: Curve, residuals: Floats) -> Refusal | None:
     """Whether a point lies off the curve by more than its noise and by more than matters."""
-    beyond = np.abs(residuals) * curve.rates > curve.highs - curve.lows  # four standard errors
+    beyond = np.abs(residuals) * curve.rates > _MOST_ERRORS * curve.errors
     off = np.where(beyond, np.abs(residuals), 0.0)
     worst = int(np.argmax(off))
     if off[worst] <= MOST_MISFIT_RATIO:

@@ -67,15 +67,15 @@ def _bounds(bounds: Json) -> str:
 
 def _batches(fits: Json) -> str:
     model, device = fits["batch_model"], fits["device_model"]
+    computes = "" if device["refusal"] else f"the device computes {_line(device)}"
     if model["refusal"]:
-        return f"Batch model: none: {model['refusal']}."
-    text = f"Batch model: a call keeps a worker {_line(model)}"
-    if not device["refusal"]:
-        text += f", of which {device['device']} computes {_line(device)}"
-    size = model["sizes"][-1]
-    most = size / (model["fixed_s"]["value"] + model["per_request_s"]["value"] * size)
+        return f"Batch model: none: {model['refusal']}{f'; {computes}' if computes else ''}."
+    size, crew = model["sizes"][-1], model["workers"] or 1
+    most = crew * size / (model["fixed_s"]["value"] + model["per_request_s"]["value"] * size)
     return (
-        f"{text} (batches of {model['sizes'][0]} to {size}); one worker can do {units.format_rate(most)} in full ones."
+        f"Batch model: a call keeps a worker {_line(model)}{f', of which {computes}' if computes else ''} (batches of "
+        f"{model['sizes'][0]} to {size}); {crew} worker{'s' if crew > 1 else ''} with full batches can do "
+        f"{units.format_rate(most)}."
     )
 
 
@@ -84,13 +84,15 @@ def _line(model: Json) -> str:
 
 
 def _estimates(scaling: Json) -> Iterator[str]:
-    estimates = scaling.get("knee_estimates") or ()
-    knee, refused = scaling.get("knee"), [one for one in estimates if one["refusal"]]
-    if knee is None and estimates:
+    """Why there is no knee, and which estimators are silent, for reasons that were not told before."""
+    estimates, fits = scaling.get("knee_estimates") or (), scaling["fits"]
+    told = {fits["usl"]["refusal"], fits["bounds"]["refusal"]}
+    if scaling.get("knee") is None and estimates:
         seen = ", ".join(one["method"] for one in estimates if not one["refusal"])
         yield f"Knee: none: {seen} alone is no knee, it moves with the range." if seen else "Knee: none."
-    if refused:
-        reasons = "; ".join(f"{one['estimator']}: {one['refusal']}" for one in refused)
+    silent = [one for one in estimates if one["refusal"] and one["refusal"] not in told]
+    if silent:
+        reasons = "; ".join(f"{one['estimator']}: {one['refusal']}" for one in silent)
         yield f"Estimators of the knee that say nothing: {reasons}."
 
 

@@ -78,3 +78,14 @@ def test_an_end_that_is_not_known_stays_unknown(curve):
     found = find_bounds(curve_of(points))
     assert isinstance(found, Bounds)
     assert (found.crossing.low, found.crossing.high) == (None, None)
+
+
+def test_users_in_step_in_a_short_run_do_not_look_superlinear(curve):
+    short = {"requests": 50, "rounds": [{}, {}]}
+    points = [
+        one | short | {"load": one["load"] | {"concurrency": one["varied"]["concurrency"]}} for one in curve(FLAT)
+    ]
+    points[1]["throughput_rps"] = {"value": 21.0, "low": 20.9, "high": 21.1}
+    assert isinstance(find_bounds(curve_of(points)), Bounds)
+    longer = [one | {"requests": 5000} for one in points]
+    assert reason(longer).startswith("superlinear: 2 users get at least 2.0")

@@ -45,8 +45,19 @@ def test_calls_say_what_a_full_batch_can_give(curve):
     points = curve({1: 10.0, 2: 20.0}, name="batch.max_size", calls=calls, settings={"device": "cpu"})
     text = sentences(points)[1]
     assert text.startswith("Batch model: a call keeps a worker 12.3 ms (12.3 to 12.3 ms) and 2.10 ms (2.1")
-    assert "of which cpu computes 5.10 ms (5.09" in text
-    assert text.endswith("(batches of 1 to 10); one worker can do 300 req/s in full ones.")
+    assert "of which the device computes 5.10 ms (5.09" in text
+    assert text.endswith("(batches of 1 to 10); 1 worker with full batches can do 300 req/s.")
+
+
+def test_workers_in_each_others_way_leave_the_device_its_line(curve):
+    calls = [
+        {"size": b, "batches": 50, "occupied_s": 0.02 if b > 2 else 0.01, "compute_s": 0.0051 + 0.0011 * b}
+        | {"occupied_sd_s": 0.0001, "compute_sd_s": 0.0001}
+        for b in (1, 2, 4, 10)
+    ]
+    text = sentences(curve({1: 10.0, 2: 20.0}, name="batch.max_size", calls=calls))[1]
+    assert text.startswith("Batch model: none: calls of 4 took")
+    assert "workers in each other's way); the device computes 5.10 ms" in text
 
 
 @pytest.mark.parametrize("grade", ["sound", "short", "unsteady", "void"])

@@ -52,7 +52,7 @@ def test_the_budget_reaches_to_the_last_value_that_is_not_certainly_beyond_it(po
     [
         (None, "no latency budget was given"),
         (0.001, "P99 is not certainly within 1.00 ms at any value"),
-        (9.0, "P99 is within 9.00 s at every value; it lies beyond this scan"),
+        (9.0, "P99 is within 9.00 s even at 16; scan further"),
     ],
 )
 def test_a_budget_that_lies_outside_the_scan_is_refused_with_its_reason(point, budget_s, reason):
