@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "write an HTML report of archived runs or scans",
     "runs": "list archived runs and scans",
     "import": "read result files, profiles and traces of other tools",
+    "size": "what the articles' sizing formulas give, beside what a run or scan measured",
     "audit": "name what cannot be right in a result file or a published table",
 }
 _MODULES = {"import": "importing"}  # a module cannot be called import
