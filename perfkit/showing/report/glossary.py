@@ -15,6 +15,13 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ("CPU cores", "CPU time of the server process per second: 1.5 = one and a half cores busy."),
     ("wake lag", "From the end of the device's work until the worker's thread runs again (GIL, scheduler)."),
     ("knee", "The setting from which on more of it gives hardly more throughput; the band is its interval."),
+    ("USL", "Universal scalability law: how throughput bends with the number of users, by contention and coherence."),
+    ("contention", "The share of a request's work that only one request may do at a time."),
+    (
+        "coherence",
+        "Work that each pair of requests costs each other, such as moving shared data: curves fall again.",
+    ),
+    ("bounds", "What throughput cannot exceed: users over the time of a lone one, and the busiest station's limit."),
     ("sound", "Every self-test passed, the run was steady, and every quantile has a value."),
     ("short", "Sound, but too few requests for some quantile; the table says how long a run it needs."),
     ("unsteady", "Warm-up, drift or overload in the measured time: shown, but never the best point."),

@@ -1,5 +1,6 @@
 """Is a scan complete, interleaved, pooled, on disk part by part, and able to go on?"""
 
+import dataclasses
 import errno
 import os
 
@@ -14,7 +15,7 @@ from perfkit.measuring.experiment import record
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.phase import Plan, Progress, find_payloads
 from perfkit.measuring.scanning import grid as scanning
-from perfkit.measuring.scanning.grid import open_scan_results, run_scan, scan
+from perfkit.measuring.scanning.grid import Scan, open_scan_results, run_scan, scan
 from perfkit.measuring.scanning.host import Given, Launched
 from perfkit.measuring.scanning.plan import Axis, ScanPlan, find_field, grid
 from perfkit.measuring.service import attach, launch
@@ -115,6 +116,21 @@ def test_the_document_of_a_scan_has_the_promised_fields(scanned):
     assert (document["schema"], document["simulated"], document["knee"]) == (1, False, None)
     assert document["points"] == scanned.points
     assert document["best"] is None or set(document["best"]) >= {"settings", "reason", "basis"}
+
+
+def test_a_scan_says_what_it_can_about_scaling_and_why_not_the_rest(scanned):
+    found = scanned.scaling(p99_s=9.0)
+    assert found.usl.reason == "workers is no number of users; vary load.concurrency in a closed loop"
+    assert [one.refusal is not None for one in found.knee_estimates] == [True] * 4
+    assert scanned.fits == scanned.scaling().to_json()
+    assert scanned.to_json(p99_s=9.0)["best"] == scanned.best(9.0)
+
+
+def test_a_scan_from_before_the_fits_has_them_too(scanned):
+    header = scanned.stored.header
+    older = dataclasses.replace(header, summary={"knee": None, "best": None})
+    again = Scan(stored=dataclasses.replace(scanned.stored, header=older))
+    assert again.fits == scanned.fits
 
 
 def test_a_finished_scan_is_read_back_as_it_was_and_its_parts_are_gone(scanned):

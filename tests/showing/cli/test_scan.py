@@ -32,6 +32,7 @@ def test_a_person_gets_a_table_the_decisive_reasons_the_advice_and_the_place(per
     assert lines[2].split() == ["concurrency", "req/s", "P50", "P95", "P99", "batch", "wait", "cores", "grade"]
     advice = [line for line in lines if line.startswith(("Recommended: concurrency ", "No point is fit to be recomm"))]
     assert len(advice) == 1
+    assert any(line.startswith(("What limits it: no USL fit: ", "No USL fit and no bounds: ")) for line in lines)
     assert lines[-1] == "saved in mine"
     assert len(load_scan(tmp_path / "mine").header.points) == 2
 
@@ -83,3 +84,12 @@ def test_another_plan_is_not_resumed(perfkit, noop_server, bodies):
     assert "another plan: points[0].load.seed is 5, there 0; seed is 5, there 0." in other.line
     again = perfkit(*words)
     assert again.line == "perfkit: mine holds scan.json already; go on with it by --resume, or choose another --out"
+
+
+def test_a_latency_budget_reaches_the_best_point_and_one_estimator_of_the_knee(perfkit):
+    words = ("scan", "--model", "noop", "--vary", "workers=1,2,3", *QUICK, "--out", "mine", "--json")
+    without = perfkit(*words).document
+    within = perfkit(*words, "--resume", "--p99", "1e-9").document
+    assert without["knee_estimates"][0]["refusal"] != within["knee_estimates"][0]["refusal"]
+    assert within["best"] is None
+    assert within["points"] == without["points"]

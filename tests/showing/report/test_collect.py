@@ -63,10 +63,13 @@ def test_a_scan_of_one_setting_is_one_curve_with_its_knee_and_best(tmp_path, poi
     section = report.scans[0]
     assert (section["title"], section["varied"], section["knee"]) == ("Scan of workers", "workers", knee)
     assert section["series"] == {"": scan.points}
+    assert section["fits"] == {"": scan.fits}
     assert section["best"] == scan.best()
     assert report.recommendation.startswith(("Recommended: workers ", "No point is fit"))
     assert report.flame_missing_reason == "a scan records no stacks; perfkit profile does"
-    assert "Scan of workers" in render_report(report)
+    page = render_report(report)
+    assert "Scan of workers" in page
+    assert "No USL fit and no bounds: workers is no number of users;" in page
 
 
 def test_the_points_of_a_grid_stand_on_one_axis_by_all_that_was_varied(tmp_path, points):
