@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfkit.measuring.analysis.rundata import RunData
 
 MOST_RESIDUAL = 0.03
-ORIGIN = "utilisation law, Denning and Buzen 1978; within 3 %, or the batches that the windows' edges cut"
+ORIGIN = "utilisation law, Denning and Buzen 1978; within 3 %, or the computing of batches that the windows' edges cut"
 _NAME = "utilisation law"
 
 
@@ -33,16 +33,17 @@ def check_utilisation(run: RunData, measured: Measured) -> Check:
         return not_judged(_NAME, MOST_RESIDUAL, ORIGIN, missing)
     start, end = (relative_ns(run.batches, name, run.started_ns) for name in ("compute_started", "compute_ended"))
     spans = [(window.start_ns, window.end_ns) for window in measured.windows]
-    inside = sum(overlap_ns(start, end, span) for span in spans)
+    inside = np.sum([overlap_ns(start, end, span) for span in spans], axis=0)
     sizes = run.batches["size"].to_numpy(dtype=np.float64)
-    touched = np.asarray(inside) > 0
-    busy_s = float(np.sum(inside)) / NS_PER_S
+    touched = inside > 0
+    busy_s = float(inside.sum()) / NS_PER_S
     if busy_s <= 0:
         return not_judged(_NAME, MOST_RESIDUAL, ORIGIN, "no batch computed while it was measured")
     demand_s = float((end - start)[touched].sum()) / NS_PER_S / float(sizes[touched].sum())
     work_s = _computed(run, measured) * demand_s
-    cut = 2 * len(spans) * len(np.unique(run.batches["model_thread"].dropna())) * float(sizes[touched].max())
-    allowed = max(MOST_RESIDUAL, cut / float(sizes[touched].sum()))
+    is_cut = touched & (inside < end - start)
+    cut_s = float((end - start)[is_cut].sum()) / NS_PER_S
+    allowed = max(MOST_RESIDUAL, cut_s / busy_s)
     text = f"the model computed for {units.format_duration(busy_s)}, X D makes it {units.format_duration(work_s)}"
     return at_most(_NAME, abs(busy_s - work_s) / busy_s, allowed, ORIGIN, text)
 
