@@ -10,16 +10,19 @@ import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
 DEVICE = next(path for path in NOTEBOOKS if path.name == "03_the_device.ipynb")
+TRUST = next(path for path in NOTEBOOKS if path.name == "05_numbers_you_can_trust.ipynb")
 SMALL = {
     "01_first_run.ipynb": "seconds = 0.3\nworker_counts = [1, 2]\nbatch_sizes = [1, 8]",
     "02_threads_queues_lanes.ipynb": "seconds = 0.3\nrounds = 1\nusers = [4]\ncrowds = [50]\ncounts = [1, 2]\n"
     "intervals_s = [0.005, 0.0005]",
     "03_the_device.ipynb": 'device = "simulated:h200"\neffort = 0.05\nseconds = 0.5\n',
+    "05_numbers_you_can_trust.ipynb": "seconds = 1\nrates = [50, 80]\nusers = [1]\npairs = 1\n",
 }
 RESULTS = {  # runs and scans in the archive afterwards
     "01_first_run.ipynb": 5,
     "02_threads_queues_lanes.ipynb": 13,
     "03_the_device.ipynb": 3,
+    "05_numbers_you_can_trust.ipynb": 8,
 }
 
 
@@ -59,7 +62,11 @@ def read_small(path):
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path == DEVICE else []) for path in NOTEBOOKS]
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path in (DEVICE, TRUST) else [])
+        for path in NOTEBOOKS
+    ],
 )
 @pytest.mark.timeout(400)
 def test_it_runs_top_to_bottom_headless(path, tmp_path):
@@ -73,6 +80,14 @@ def test_the_first_experiment_on_the_device_runs_headless(tmp_path):
     measures = next(at for at, cell in enumerate(notebook.cells) if "show_findings(check" in cell.source)
     notebook.cells = notebook.cells[: measures + 1]
     assert "application/vnd.jupyter.widget-view+json" in run_headless(notebook, tmp_path)
+
+
+def test_what_needs_no_service_to_show_what_a_number_is_worth_runs_headless(tmp_path):
+    notebook = read_small(TRUST)
+    alone = ("import perfkit", "SingleServer(", "audited(")
+    notebook.cells = [cell for cell in notebook.cells if any(text in cell.source for text in alone)]
+    assert {"text/html", "application/vnd.jupyter.widget-view+json"} & run_headless(notebook, tmp_path)
+    assert len(notebook.cells) == 5
 
 
 def test_a_cell_defines_nothing(path):
