@@ -13,12 +13,14 @@ from perfkit.errors import ConfigError, TargetFailed
 from perfkit.measuring.archive.folder import verify_run
 from perfkit.measuring.archive.format import TABLES
 from perfkit.measuring.collectors.collector import Recording, SeriesRow
+from perfkit.measuring.collectors.source import read_source
 from perfkit.measuring.experiment import instruments, measure, measure_together, open_run, series_table
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.load.retries import Retries
 from perfkit.measuring.service import attach, launch
 from perfkit.records import INSTANTS, STAGE_ENDS, STAGES
 
+ROOT = Path(__file__).parents[2]
 LOAD = ClosedLoop(concurrency=2)
 PROMISED_FIELDS = {
     "simulated",
@@ -150,6 +152,19 @@ def test_a_foreign_service_gets_client_figures_and_nothing_is_invented_for_the_r
     assert run.stored.logs == ()
     unknown = "not recorded, the service's process is not known"
     assert run.stored.manifest.notes == [f"system: {unknown}", f"gpu: {unknown}"]
+
+
+def test_with_its_process_a_foreign_service_is_sampled_and_its_commit_is_recorded(foreign, payloads, tmp_path):
+    load = dataclasses.replace(LOAD, payloads=payloads)
+    run = measure(attach(foreign.url, os.getpid()), load, 0.3, tmp_path)
+    sources = set(run.table("series")["source"])
+    assert {"process"} <= sources
+    assert any(source.startswith("thread:") for source in sources)
+    assert run.stored.manifest.source == read_source(Path.cwd())
+
+
+def test_a_launched_run_records_the_state_of_its_models_code(run):
+    assert run.stored.manifest.source == read_source(ROOT)
 
 
 def test_an_attached_perfkit_server_is_somebody_elses_too_and_runs_go_below_the_working_folder(

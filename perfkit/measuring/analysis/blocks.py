@@ -41,7 +41,7 @@ def block_edges(sizes: Sequence[int], count: int) -> NDArray[np.int64]:
 
 def block_means(values: Floats | NDArray[np.bool_], edges: NDArray[np.int64]) -> Floats:
     """Mean of each block."""
-    sums: Any = np.add.reduceat(np.asarray(values, dtype=np.float64), edges[:-1])
+    sums: Any = np.add.reduceat(values, edges[:-1], dtype=np.float64)
     return np.asarray(sums / np.diff(edges), dtype=np.float64)
 
 

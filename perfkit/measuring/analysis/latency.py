@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfkit.measuring.analysis.blocks import Floats, Interval, block_edges, block_means
 from perfkit.measuring.analysis.floors import floor_count
@@ -47,7 +48,7 @@ class Quantile:
 NO_QUANTILE = Quantile(value=None, low=None, high=None, n=0, n_eff=0.0, needs_s=None)
 
 
-def variance_inflation(slower: Floats, sizes: Sequence[int], p: float) -> tuple[float, int]:
+def variance_inflation(slower: Floats | NDArray[np.bool_], sizes: Sequence[int], p: float) -> tuple[float, int]:
     """How many requests count as one, at least 1, and the number of blocks that it was judged on."""
     edges = block_edges(sizes, max(2, min(BLOCKS, len(slower) // _LEAST_BLOCK)))
     blocks = len(edges) - 1
@@ -70,7 +71,7 @@ def quantile(latency_s: Floats, sizes: Sequence[int], p: float, seconds: float, 
         return NO_QUANTILE
     ordered = np.sort(latency_s)
     value = at_probability(ordered, p)
-    inflation, blocks = variance_inflation((latency_s > value).astype(np.float64), sizes, p)
+    inflation, blocks = variance_inflation(latency_s > value, sizes, p)
     n_eff = n / inflation
     half = float(stdtrit(max(1, blocks - 1), 0.5 + confidence / 2)) * (p * (1 - p) / n_eff) ** 0.5
     floor = floor_count(p)

@@ -7,11 +7,12 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfkit.clock import NS_PER_S
 from perfkit.measuring.analysis.blocks import Floats
 from perfkit.measuring.analysis.instants import relative_ns, schedule_order
-from perfkit.measuring.analysis.warmup import OK, Window, find_windows
+from perfkit.measuring.analysis.warmup import OK, Window, find_windows, rows_of_round
 from perfkit.records import EndState
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def measure_windows(run: RunData) -> Measured:
 
     windows = find_windows(run)
     parts = [_window_part(run, window) for window in windows]
-    rows = pd.concat([part[0] for part in parts]) if parts else run.requests.iloc[:0]
+    rows = pd.concat([part[0] for part in parts]) if len(parts) > 1 else parts[0][0] if parts else run.requests.iloc[:0]
     counted = rows["end_state"].isin([OK, _GAVE_UP]).to_numpy(dtype=bool)
     scheduled, sent, received = (
         relative_ns(rows, name, run.started_ns)[counted] for name in ("scheduled", "sent", "received")
@@ -81,11 +82,19 @@ def measure_windows(run: RunData) -> Measured:
 
 
 def _window_part(run: RunData, window: Window) -> tuple[pd.DataFrame, Floats]:
-    of_round = run.requests[(run.requests["round"] == window.round).fillna(False)]
+    of_round = rows_of_round(run, window.round)
     scheduled = relative_ns(of_round, "scheduled", run.started_ns)
-    order = schedule_order(of_round, run.started_ns)
-    order = order[(scheduled[order] >= window.start_ns) & (scheduled[order] <= window.end_ns)]
+    order = schedule_order(of_round, scheduled)
+    due = scheduled[order]
+    order = order[np.searchsorted(due, window.start_ns) : np.searchsorted(due, window.end_ns, side="right")]
     received = relative_ns(of_round, "received", run.started_ns)
     good = (of_round["end_state"] == OK).to_numpy(dtype=bool)
     inside = good & (received > window.start_ns) & (received <= window.end_ns)
-    return of_round.iloc[order], np.sort(received[inside])
+    return of_round.iloc[_as_slice(order)], np.sort(received[inside])
+
+
+def _as_slice(places: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """Neighbouring rows as a slice, which copies nothing."""
+    first = int(places[0]) if len(places) else 0
+    is_run = bool(np.array_equal(places, np.arange(first, first + len(places))))
+    return slice(first, first + len(places)) if is_run else places

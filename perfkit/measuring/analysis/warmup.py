@@ -72,19 +72,25 @@ def mser_cut(values: Floats) -> Cut:
 
 def find_windows(run: RunData) -> tuple[Window, ...]:
     """The measured span of every round in which a request was scheduled."""
-    numbers = run.requests["round"]
-    found = (_round_window(run, run.requests[(numbers == entry["index"]).fillna(False)], entry) for entry in run.rounds)
+    found = (_round_window(run, rows_of_round(run, entry["index"]), entry) for entry in run.rounds)
     return tuple(window for window in found if window is not None)
+
+
+def rows_of_round(run: RunData, index: int) -> pd.DataFrame:
+    """The requests of one round: the table itself where there is no other."""
+    numbers = run.requests["round"]
+    inside = (numbers == index).fillna(False).to_numpy(dtype=bool)
+    return run.requests if inside.all() else run.requests[inside]
 
 
 def _round_window(run: RunData, rows: pd.DataFrame, entry: object) -> Window | None:
     scheduled = relative_ns(rows, "scheduled", run.started_ns)
     received = relative_ns(rows, "received", run.started_ns)
-    order = schedule_order(rows, run.started_ns)
+    order = schedule_order(rows, scheduled)
     if len(order) == 0:
         return None
     scheduled, received = scheduled[order], received[order]
-    answered = (rows["end_state"].to_numpy() == OK)[order] & ~np.isnan(received)
+    answered = (rows["end_state"] == OK).to_numpy(dtype=bool)[order] & ~np.isnan(received)
     cut = mser_cut((received - scheduled)[answered])
     first = int(np.flatnonzero(answered)[cut.dropped]) if cut.dropped else 0
     start = float(scheduled[max(first, _fill(run, len(order)))])

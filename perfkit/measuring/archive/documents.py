@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,13 @@ def read_document(where: Path) -> dict[str, Any]:
 
 def read_bytes(where: Path, limit_bytes: int) -> bytes:
     """A regular file's content; never follows a link, never blocks on a pipe. Raises ArchiveError."""
+    with open_regular(where, limit_bytes) as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def open_regular(where: Path, limit_bytes: int) -> Iterator[BufferedReader]:
+    """A regular file, open for reading, once its size is known to be within the limit. Raises ArchiveError."""
     try:
         descriptor = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -71,4 +80,4 @@ def read_bytes(where: Path, limit_bytes: int) -> bytes:
         if facts.st_size > limit_bytes:
             size, limit = format_bytes(facts.st_size), format_bytes(limit_bytes)
             raise ArchiveError(f"{where} has {size}, at most {limit} are read; it is no file that perfkit wrote")
-        return file.read()
+        yield file

@@ -62,7 +62,8 @@ def replace_file(path: Path, data: bytes) -> None:
     except OSError as error:
         raise explain(error, path, lambda: len(data)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk that refuses this too leaves a torn name, which no reader looks at
+            temporary.unlink(missing_ok=True)
 
 
 def temporary_beside(path: Path) -> Path:

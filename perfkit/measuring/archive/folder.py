@@ -6,8 +6,10 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,15 @@ class StoredRun:
         file_name = TABLES[name].file_name if name in TABLES else name
         return tables.read_table(self.read(file_name), self.path / file_name)
 
+    def columns(self, name: str, wanted: Sequence[str]) -> DataFrame:
+        """Some columns of a table, texts as categories: for tables too long to hold whole. Raises as `table`."""
+        file_name = TABLES[name].file_name if name in TABLES else name
+        with self._open(file_name) as file:
+            if _facts_of_open(file) != self.files[file_name]:
+                raise self._changed(file_name)
+            file.seek(0)
+            return tables.read_columns(file, wanted, self.path / file_name)
+
     def stack(self, mode: str) -> dict[str, Any]:
         """The recorded stacks of one mode; raises ArchiveError."""
         name = f"stacks/{mode}.json"
@@ -71,15 +82,22 @@ class StoredRun:
 
     def read(self, name: str) -> bytes:
         """A file's bytes, exactly those that were saved; raises ArchiveError when they differ."""
+        with self._open(name) as file:
+            data = file.read()
+        if _facts_of(data) != self.files[name]:
+            raise self._changed(name)
+        return data
+
+    def _open(self, name: str) -> AbstractContextManager[BufferedReader]:
         if name not in self.files:
             raise ArchiveError(f"{self.path} holds no {name}; it holds {', '.join(self.files) or 'no files'}")
         where = self.path / name
         if where.parent.is_symlink() and where.parent != self.path:
             raise ArchiveError(f"{where.parent} is a link; restore the folder itself or measure again")
-        data = documents.read_bytes(where, documents.MAX_MEMBER_BYTES)
-        if _facts_of(data) != self.files[name]:
-            raise ArchiveError(f"{where} is not what the run saved (its hash differs); restore it from a copy")
-        return data
+        return documents.open_regular(where, documents.MAX_MEMBER_BYTES)
+
+    def _changed(self, name: str) -> ArchiveError:
+        return ArchiveError(f"{self.path / name} is not what the run saved (its hash differs); restore it from a copy")
 
 
 def save_run(folder: Path, contents: RunContents) -> Path:
@@ -206,5 +224,9 @@ def _facts_of(data: bytes) -> FileFacts:
 
 def _facts_of_file(path: Path) -> FileFacts:
     with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        return FileFacts(sha256=digest.hexdigest(), bytes=file.tell())
+        return _facts_of_open(file)
+
+
+def _facts_of_open(file: BufferedReader) -> FileFacts:
+    digest = hashlib.file_digest(file, "sha256")
+    return FileFacts(sha256=digest.hexdigest(), bytes=file.tell())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,31 +64,56 @@ def needed_bytes(arrows: Mapping[str, Any]) -> int:
 
 def read_table(data: bytes, where: Path) -> DataFrame:
     """A Parquet file's bytes as a frame with nullable integers; raises ArchiveError."""
-    import pandas
     import pyarrow
 
-    integers = {getattr(pyarrow, name)(): _nullable(pandas, name) for name in _INTEGER_NAMES}
-    arrow = read_arrow(data, where)
-    try:
-        frame: DataFrame = arrow.to_pandas(types_mapper=integers.get, ignore_metadata=True)
-    except (pyarrow.ArrowException, ValueError) as error:
-        raise ArchiveError(f"{where} cannot be read as a table ({error}); restore it from a copy") from error
-    return frame
+    return _to_frame(read_arrow(pyarrow.BufferReader(data), where), where)
 
 
-def read_arrow(data: bytes, where: Path) -> Any:
-    """A Parquet file's bytes as an Arrow table; raises ArchiveError."""
+def read_columns(file: BufferedReader, wanted: Sequence[str], where: Path) -> DataFrame:
+    """Those of some columns that an open Parquet file has, in its order; raises ArchiveError.
+
+    For long tables: texts are categories, integers are nullable only where one is absent.
+    """
+    import pandas
+
+    texts = [name for name in wanted if any(table.columns.get(name) == "text" for table in TABLES.values())]
+    arrow = read_arrow(file, where, wanted, texts)
+    found: dict[str, Any] = {}
+    while arrow.num_columns:  # each is let go before the next is made
+        name, column, arrow = arrow.column_names[0], arrow.column(0), arrow.remove_column(0)
+        is_plain = str(column.type) in _INTEGER_NAMES and not column.null_count
+        found[name] = column.to_numpy() if is_plain else _to_frame(arrow.from_arrays([column], [name]), where)[name]
+    return pandas.DataFrame(found, copy=False)
+
+
+def read_arrow(source: Any, where: Path, wanted: Sequence[str] | None = None, texts: Sequence[str] = ()) -> Any:
+    """An open Parquet file as an Arrow table, or some of its columns, `texts` as dictionaries; raises ArchiveError."""
     import pyarrow
     from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(pyarrow.BufferReader(data))
+        file = parquet.ParquetFile(source, read_dictionary=list(texts), pre_buffer=wanted is None)
         cells = file.metadata.num_rows * file.metadata.num_columns
         if cells > MAX_CELLS:
             raise ArchiveError(f"{where} claims {cells} cells, at most {MAX_CELLS} are read; do not trust this folder")
-        return file.read()
+        known = None if wanted is None else [name for name in file.schema_arrow.names if name in wanted]
+        return file.read(columns=known)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ArchiveError(f"{where} is no whole Parquet file ({error}); restore it from a copy") from error
+
+
+def _to_frame(arrow: Any, where: Path) -> DataFrame:
+    import pandas
+    import pyarrow
+
+    integers = {getattr(pyarrow, name)(): _nullable(pandas, name) for name in _INTEGER_NAMES}
+    try:
+        frame: DataFrame = arrow.to_pandas(
+            types_mapper=integers.get, ignore_metadata=True, split_blocks=True, self_destruct=True
+        )
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise ArchiveError(f"{where} cannot be read as a table ({error}); restore it from a copy") from error
+    return frame
 
 
 def _nullable(pandas: Any, name: str) -> Any:

@@ -57,7 +57,7 @@ def tables_of(subject: Subject) -> Iterator[tuple[str, Any]]:
         for number, run in zip(subject.numbers, subject.runs, strict=True):
             if name not in run.tables:
                 continue
-            part = read_arrow(run.read(form.file_name), run.path / form.file_name)
+            part = read_arrow(pyarrow.BufferReader(run.read(form.file_name)), run.path / form.file_name)
             if subject.is_scan:
                 part = part.add_column(0, POINT, pyarrow.array([number] * len(part), pyarrow.int64()))
             parts.append(part)

@@ -180,3 +180,5 @@ def test_a_real_full_and_a_real_read_only_disk_lose_nothing_that_was_saved(tmp_p
     assert found["second"] == "saved"
     assert found["read_only"].startswith(f"cannot write {tmp_path}/third: Read-only file system; choose a folder")
     assert (found["problems"], found["left"]) == ([], ["earlier", "second"])
+    assert [told.partition(":")[0] for told in found["scan_told"]] == ["the disk is full"] * 2
+    assert (found["scan_done"], found["scan_finished"]) == ([2, 4, 4], True)

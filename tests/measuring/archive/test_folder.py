@@ -58,6 +58,20 @@ def test_stacks_and_logs_given_as_files_are_copied(tmp_path, planted):
     assert run.log("load.log") == "café \\xff"
 
 
+def test_some_columns_are_those_of_the_table_with_plain_integers_where_none_is_absent(tmp_path, planted):
+    run = load_run(save_run(tmp_path / "run-1", planted()))
+    whole, some = run.table("requests"), run.columns("requests", ("batch_id", "request_id", "end_state", "nothing"))
+    assert {name: str(kind) for name, kind in some.dtypes.items()} == {
+        "request_id": "int64",
+        "end_state": "category",
+        "batch_id": "Int64",
+    }
+    for name in some.columns:
+        assert some[name].astype(object).equals(whole[name].astype(object))
+    with pytest.raises(ArchiveError, match=r"holds no absent\.parquet"):
+        run.columns("absent.parquet", ("request_id",))
+
+
 def test_a_log_that_is_gone_stops_the_saving_and_leaves_nothing(tmp_path, planted):
     contents = dataclasses.replace(planted(), logs={"load.log": tmp_path / "gone.log"})
     with pytest.raises(ArchiveError, match=r"gone\.log was to be kept"):
