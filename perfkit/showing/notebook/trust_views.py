@@ -137,7 +137,7 @@ def _table(table: TextTable) -> str:
 def _cell(tag: str, text: str, is_text: bool, note: str = "") -> str:
     side = "left" if is_text else "right"
     small = f"<small style='display: block; opacity: 0.8'>{html.escape(note)}</small>" if note else ""
-    style = f"padding: 3px 14px 3px 0; text-align: {side}; vertical-align: top"
+    style = f"padding: 3px 14px 3px 0; text-align: {side}; vertical-align: top; white-space: nowrap"
     return f"<{tag} style='{style}'>{html.escape(text)}{small}</{tag}>"
 
 

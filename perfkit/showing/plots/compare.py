@@ -64,8 +64,8 @@ def plot_compare(table: pandas.DataFrame, *, title: str = "") -> go.Figure:
         _add_shift(figure, rows[rows["kind"] == "shift"].iloc[0], metric)
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     figure.update_xaxes(title_text="B against A", tickformat="+.0%")
-    figure.update_yaxes(categoryorder="array", categoryarray=metrics)
-    figure.update_layout(showlegend=False)
+    figure.update_yaxes(categoryorder="array", categoryarray=metrics, automargin=True)
+    figure.update_layout(showlegend=False, margin={"l": 100})
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(metrics)
     return dressed(figure, title or "B against A", bool(table["simulated"].any()), height)
 

@@ -34,7 +34,7 @@ def plot_tradeoff(table: pandas.DataFrame, varied: str, *, budget_s: float | Non
         _add_series(figure, table[table["series"] == label], rate, tail)
     add_keys(figure, table)
     if not (table["latency_s"].notna() & table["throughput_rps"].notna()).any():
-        text = "no point has a result; the table says why"
+        text = "no point has a result"
         figure.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
     if budget_s is not None:
         text = f"P99 budget {format_duration(budget_s)}"
