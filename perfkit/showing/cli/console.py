@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -105,6 +105,17 @@ def round_progress(doing: str, seconds: float, quiet: bool) -> Iterator[Watch]:
             bar.show(Step(doing=doing, done_s=progress.elapsed_s, total_s=seconds))
 
         yield watch
+
+
+@contextmanager
+def parts_progress(doing: str, parts: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar for equal parts; is told the number of each, from 0, as it begins."""
+    with _bar(quiet) as bar:
+
+        def tell(part: int) -> None:
+            bar.show(Step(doing=f"{doing}: part {part + 1} of {parts}", done_s=part, total_s=parts))
+
+        yield tell
 
 
 @contextmanager

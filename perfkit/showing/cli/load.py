@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _INCONCLUSIVE = 5
 _MOST_SECONDS = 120.0
+_AUDIT_SECONDS = 24.0  # two for each of twelve parts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pid", type=int, metavar="PID", help="the service's process here: records its threads, counters and commit"
+    )
+    parser.add_argument(
+        "--audit-repeats",
+        action="store_true",
+        help="instead of a run: is one payload over and over answered 1.10 times as fast as different ones? Exit 1 "
+        "when it is, 5 when that stays open",
     )
     flags.add_profile_seconds(parser, "measured time, warm-up not counted; with --until, that before the first look")
     parser.add_argument(
@@ -73,6 +80,8 @@ def run(options: argparse.Namespace) -> int:
     if options.replicates < 1:
         raise ConfigError(f"--replicates is {options.replicates}; it takes 1 or more")
     start, load, where = _source(options)
+    if options.audit_repeats:
+        return _audit_repeats(start, load, options)
     trial = _trial(options, load)
     seconds = trial.goal.looks_s[-1] if trial.goal else trial.seconds
     with console.round_progress(f"load on {where}", seconds * options.replicates, options.json) as watch:
@@ -84,6 +93,17 @@ def run(options: argparse.Namespace) -> int:
     points = [run.point for runs in replicates for run in runs.values()]
     code = exit_code(points) or _smoke_code(points)
     return _INCONCLUSIVE if code == 0 and trial.goal and _missed(replicates) else code
+
+
+def _audit_repeats(start: Callable[[], Service], load: Load, options: argparse.Namespace) -> int:
+    from perfkit.measuring.scanning.repeats import ORDER, audit_repeats
+    from perfkit.showing.cli import console
+    from perfkit.showing.cli.repeats import tell_repeats
+
+    seconds = options.seconds or _AUDIT_SECONDS
+    with start() as service, console.parts_progress("repeat-payload audit", len(ORDER), options.json) as tell:
+        audit = audit_repeats(service, load, seconds, tell)
+    return tell_repeats(audit, options.json)
 
 
 def _smoke_code(points: Sequence[Mapping[str, Any]]) -> int:

@@ -81,6 +81,20 @@ class LosesDevice:
         os._exit(70)
 
 
+class Remembers:
+    """Takes two milliseconds for an input, except for the one that it saw last."""
+
+    def __init__(self):
+        self._last = None
+
+    def predict(self, inputs):
+        for one in inputs:
+            if one != self._last:
+                threading.Event().wait(0.002)
+            self._last = one
+        return inputs
+
+
 class Hungry:
     """Its device has room for two at once."""
 
