@@ -2,7 +2,7 @@
 
 MLPerf's audit TEST04: a service fails when it answers one repeated sample at 1.10 times the rate of different
 ones. Here both are measured several times in turn, the rates compared in pairs of neighbours, and the ratio
-has an interval: it fails when the whole interval is above 1 and the ratio at 1.10 or more.
+has an interval: it fails when the whole interval lies at 1.10 or more, and passes when it lies below.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def judge_repeats(different_rps: Sequence[float], same_rps: Sequence[float]) -> 
     assert found.low is not None
     assert found.high is not None
     ratio, low, high = (float(np.exp(one)) for one in (found.value, found.low, found.high))
-    return RepeatRatio(ratio=ratio, low=low, high=high, pairs=len(logs), verdict=_verdict(ratio, low, high))
+    return RepeatRatio(ratio=ratio, low=low, high=high, pairs=len(logs), verdict=_verdict(low, high))
 
 
-def _verdict(ratio: float, low: float, high: float) -> Verdict:
-    if ratio >= MOST_RATIO and low > 1:
+def _verdict(low: float, high: float) -> Verdict:
+    if low >= MOST_RATIO:
         return "repeats are faster"
     return "repeats are not faster" if high < MOST_RATIO else "inconclusive"
 
