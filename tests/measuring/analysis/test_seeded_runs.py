@@ -269,13 +269,13 @@ def degraded(count, first):
 
 @pytest.mark.parametrize("make", GATED, ids=lambda make: make.__name__)
 def test_a_bad_run_is_graded_as_it_should_be(make):
-    right, _, wrong = share_right(make, 4, first=0)
-    assert right >= 3, wrong
+    right, _, wrong = share_right(make, 3, first=0)
+    assert right >= 2, wrong
 
 
 def test_clean_runs_are_sound():
-    labels, reasons = degraded(10, first=0)
-    assert labels.get("sound", 0) >= 9, reasons
+    labels, reasons = degraded(8, first=0)
+    assert labels.get("sound", 0) >= 7, reasons
 
 
 def test_a_run_that_lacks_the_fault_is_not_called_faulty():

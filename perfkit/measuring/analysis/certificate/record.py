@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PRESSURE_FLAG = 0.10  # judgement: tasks that wait for a core for a tenth of the time may have been the service's
 THROTTLED_FLAG = 0.01  # judgement
 _NOISE_ORIGIN = "recorded, gates nothing"
+_CEILING_ORIGIN = "estimate: requests over CPU time of the generator, one core; 3 times the rate is comfortable"
 _CLIENT_ORIGIN = "shown, gates nothing: completions times mean latency is biased by the window's edges"
 
 
@@ -32,7 +33,8 @@ def record_surroundings(
     run: RunData, measured: Measured, latency: Mapping[str, Quantile], service_latency: Mapping[str, Quantile]
 ) -> list[Entry]:
     """What is written down beside the numbers."""
-    return [_omission(latency, service_latency), _client_little(run, measured), *record_noise(run, measured)]
+    seen = [_omission(latency, service_latency), _client_little(run, measured), _generator_ceiling(run)]
+    return [*seen, *record_noise(run, measured)]
 
 
 def _omission(latency: Mapping[str, Quantile], service_latency: Mapping[str, Quantile]) -> Entry:
@@ -54,6 +56,16 @@ def _client_little(run: RunData, measured: Measured) -> Entry:
     product = measured.throughput_rps * float(finite.mean())
     figures = {"residual_ratio": abs(mean - product) / mean if mean > 0 else None, "in_flight": mean}
     return recorded("Little at the client", figures, _CLIENT_ORIGIN)
+
+
+def _generator_ceiling(run: RunData) -> Entry:
+    """What the generator could send at most, were its core its own and each request as dear as in this run."""
+    cpu_s, wall_s, sent = (
+        sum(float(report[name]) for report in run.generator_reports) for name in ("cpu_s", "wall_s", "sent")
+    )
+    ceiling = sent / cpu_s if cpu_s > 0 else None
+    figures = {"ceiling_rps": ceiling, "over_rate": ceiling * wall_s / sent if ceiling and sent else None}
+    return recorded("generator ceiling", figures, _CEILING_ORIGIN)
 
 
 def record_noise(run: RunData, measured: Measured) -> list[Entry]:

@@ -17,7 +17,7 @@ COUNTS = {
     *("wrong_requests", "lost_requests", "missing_replies", "missing_rows", "missing_stamps", "stale_rounds", "cores"),
     *("anderson_darling", "shared_cores", "replies", "steps", "class", "max_over_min", "n", "n_eff"),
     *("relaxation_times", "longest_round_requests", "different_payloads", "requests", "p99_over_from_send"),
-    *("in_flight", "governor", "load_average"),
+    *("over_rate", "in_flight", "governor", "load_average"),
 }
 WANTED = {
     "one level",
@@ -25,7 +25,15 @@ WANTED = {
     *("no profiler", "settings kept", "nothing compiled", "answers"),
     *("overload", "warm-up", "steps", "drift", "windows: throughput", "windows: P50", "windows: P99"),
     *("P50 sample", "P95 sample", "P99 sample", "run length", "warm-up visible", "payloads", "precision"),
-    *("coordinated omission", "Little at the client", "pressure", "throttling", "neighbours", "machine"),
+    *(
+        "coordinated omission",
+        "Little at the client",
+        "generator ceiling",
+        "pressure",
+        "throttling",
+        "neighbours",
+        "machine",
+    ),
 }
 
 
@@ -150,3 +158,10 @@ def test_what_a_waiting_generator_hides_is_told(scenario):
     found = entries_of(dataclasses.replace(run, requests=waited))["coordinated omission"]
     assert found.figures["p99_from_send_s"] == pytest.approx(0.001)
     assert found.figures["p99_over_from_send"] > 10
+
+
+def test_what_the_generator_could_send_is_estimated_from_its_cpu_time(healthy_run):
+    figures = entries_of(healthy_run)["generator ceiling"].figures
+    cpu_s, sent = (sum(report[name] for report in healthy_run.generator_reports) for name in ("cpu_s", "sent"))
+    assert figures["ceiling_rps"] == pytest.approx(sent / cpu_s)
+    assert figures["over_rate"] == pytest.approx(3 * 3.0 / cpu_s)  # three rounds of three seconds
