@@ -58,28 +58,35 @@ class Occupation:
         return (self.until_ns - self.since_ns) / NS_PER_S
 
 
-def occupation(run: RunData) -> Occupation:
-    """When each batch of the run kept its worker, thread after thread.
+def occupation(run: RunData) -> Occupation | None:
+    """When each batch of the run kept its worker, thread after thread; None where no batches were recorded.
 
     A worker has a batch from the instant that it takes it, so inline preprocess counts, and keeps it until it is free
     again, so inline postprocess counts too.
     """
-    batches = run.batches.sort_values(["round", "model_thread", "batch_sealed_ns"], kind="stable")
-    taken, sealed, woken, freed, began, ended = (
-        relative_ns(batches, name, run.started_ns)
+    if not len(run.batches):
+        return None
+    columns = [
+        relative_ns(run.batches, name, run.started_ns)
         for name in ("taken", "batch_sealed", "woken", "worker_free", "compute_started", "compute_ended")
+    ]
+    round_, thread, size = (
+        run.batches[name].to_numpy(dtype="float64", na_value=np.nan) for name in ("round", "model_thread", "size")
     )
-    thread = batches[["round", "model_thread"]].to_numpy(dtype="float64", na_value=np.nan)
-    same = (thread[1:] == thread[:-1]).all(axis=1)
+    order = np.lexsort((columns[1], thread, round_))
+    taken, sealed, woken, freed, began, ended, round_, thread, size = (
+        column[order] for column in (*columns, round_, thread, size)
+    )
+    same = (round_[1:] == round_[:-1]) & (thread[1:] == thread[:-1])
     following = np.append(np.where(same, freed[1:], np.nan), np.nan)
     earlier = np.insert(np.where(same, woken[:-1], np.nan), 0, np.nan)
     is_second_part = taken < earlier  # of a batch that was too large for the device's memory
     return Occupation(
         since_ns=np.where(is_second_part, sealed, np.fmin(taken, sealed)),
         until_ns=np.where(following > woken, following, woken),
-        sizes=batches["size"].to_numpy(dtype=np.float64),
+        sizes=size,
         compute_s=(ended - began) / NS_PER_S,
-        workers=min(int(batches["model_thread"].nunique()), _most_at_once(run)),
+        workers=min(len(np.unique(thread[~np.isnan(thread)])), _most_at_once(run)),
     )
 
 
@@ -88,25 +95,21 @@ def _most_at_once(run: RunData) -> int:
     return max((int(gauge["threads"]) for gauge in run.gauges if gauge.get("threads")), default=sys.maxsize)
 
 
-def workers_busy_ratio(run: RunData, measured: Measured) -> float | None:
-    """Share of the workers' time that batches kept them, over the measured windows; None without batches."""
-    if not len(run.batches) or measured.seconds <= 0:
-        return None
-    found = occupation(run)
-    if not np.isfinite(found.seconds).any():
+def workers_busy_ratio(found: Occupation | None, measured: Measured) -> float | None:
+    """Share of the workers' time that batches kept them, over the measured windows; None where it is not known."""
+    if found is None or not found.workers or measured.seconds <= 0 or not np.isfinite(found.seconds).any():
         return None
     spans = [(window.start_ns, window.end_ns) for window in measured.windows]
     busy_ns = sum(float(overlap_ns(found.since_ns, found.until_ns, span).sum()) for span in spans)
     return busy_ns / NS_PER_S / (found.workers * measured.seconds)
 
 
-def call_times(run: RunData, measured: Measured) -> tuple[CallTimes, ...]:
-    """The calls taken inside the measured windows, by batch size; empty without batches."""
-    if not len(run.batches):
+def call_times(found: Occupation | None, measured: Measured) -> tuple[CallTimes, ...]:
+    """The calls taken inside the measured windows, by batch size."""
+    if found is None:
         return ()
     import pandas as pd
 
-    found = occupation(run)
     calls = pd.DataFrame({"size": found.sizes, "occupied_s": found.seconds, "compute_s": found.compute_s})
     inside = np.zeros(len(calls), dtype=bool)
     for window in measured.windows:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfkit.measuring.analysis.calls import occupation
+from perfkit.measuring.analysis.scaling.batch_model import solve_line
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
@@ -43,24 +44,27 @@ def relaxation_s(load_ratio: float, capacity: Capacity) -> float:
 
 
 def find_capacity(run: RunData, measured: Measured) -> Capacity | None:
-    """Fits the call time H(b) = a + c b over the batches and takes it at the largest batch; None without batches."""
-    if run.max_batch is None or not len(run.batches) or not measured.windows:
-        return None
+    """Fits the call time H(b) = t + a b over the batches and takes it at the largest batch; None without batches."""
     found = occupation(run)
-    seconds, sizes, workers = found.seconds, found.sizes, found.workers
-    known = np.isfinite(seconds) & (seconds > 0)
+    if run.max_batch is None or found is None or not measured.windows:
+        return None
+    known = np.isfinite(found.seconds) & (found.seconds > 0)
     if not known.any():
         return None
-    full_s = _call_time_at(run.max_batch, seconds[known], sizes[known])
-    return Capacity(max_rps=workers * run.max_batch / full_s, call_s=float(seconds[known].mean()))
+    seconds = found.seconds[known]
+    full_s = _call_time_at(run.max_batch, seconds, found.sizes[known])
+    return Capacity(max_rps=found.workers * run.max_batch / full_s, call_s=float(seconds.mean()))
 
 
 def _call_time_at(size: int, seconds: Floats, sizes: Floats) -> float:
     """Call time of a batch of `size`; where all batches were of one size, batching is assumed to gain nothing."""
-    if len(np.unique(sizes)) < 2:
-        return float(seconds.mean()) * size / float(sizes[0])
-    slope, base = np.polyfit(sizes, seconds, 1)
-    return float(max(base, 0.0) + max(slope, 0.0) * size) if slope > 0 else float(seconds.mean())
+    kinds, which = np.unique(sizes, return_inverse=True)
+    counts = np.bincount(which).astype(np.float64)
+    means = np.bincount(which, seconds) / counts
+    if len(kinds) < 2:
+        return float(means[0]) * size / float(kinds[0])
+    fixed_s, per_request_s = solve_line(kinds, means, counts)
+    return fixed_s + per_request_s * size
 
 
 def find_relaxation_s(run: RunData, measured: Measured) -> float | None:

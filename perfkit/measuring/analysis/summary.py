@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfkit.measuring.analysis.blocks import Interval
-from perfkit.measuring.analysis.calls import call_times, workers_busy_ratio
+from perfkit.measuring.analysis.calls import call_times, occupation, workers_busy_ratio
 from perfkit.measuring.analysis.certificate import (
     Certificate,
     certify_instruments,
@@ -54,7 +54,7 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
             *record_surroundings(run, measured, latency, service_latency),
         )
     )
-    batches = windowed_batches(run, measured)
+    batches, kept = windowed_batches(run, measured), occupation(run)
     point = Point(
         simulated=run.simulated,
         settings=run.settings or {},
@@ -73,8 +73,8 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
         in_flight_mean=in_flight_mean(run, measured),
         queue_depth_mean=queue_depth_mean(run, measured),
         wake_lag_s=wake_lag_s(run, batches),
-        workers_busy_ratio=workers_busy_ratio(run, measured),
-        calls=call_times(run, measured),
+        workers_busy_ratio=workers_busy_ratio(kept, measured),
+        calls=call_times(kept, measured),
         little_residual_ratio=next(check.figure for check in checks if check.name == "Little"),
         cpu_cores_used=server_cores(run, measured.windows),
         lateness_p99_s=lateness_p99_s(run, measured),

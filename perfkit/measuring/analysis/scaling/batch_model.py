@@ -179,22 +179,34 @@ def _cells(points: Iterable[Document], part: Part) -> Iterable[_Cell]:
                 yield _Cell(size=call["size"], batches=call["batches"], mean_s=call[f"{part}_s"], sd_s=spread)
 
 
-def _line(cells: Sequence[_Cell]) -> tuple[Interval, Interval, float] | Refusal:
-    """Fixed time, time per request, and the largest relative distance of a cell from the line."""
+def solve_line(sizes: Floats, means_s: Floats, counts: Floats) -> tuple[float, float]:
+    """Fixed time of a call and time per request, neither negative, from mean call times by size.
+
+    A mean of n calls has a variance like its square over n, because a call's scatter grows with its length.
+    """
     from scipy.optimize import nnls
 
-    sizes = np.array([cell.size for cell in cells], dtype=np.float64)
-    means = np.array([cell.mean_s for cell in cells])
-    weights = np.sqrt([cell.batches for cell in cells]) / means  # a call's scatter grows with its length
-    design = np.column_stack([np.ones_like(sizes), sizes]) * weights[:, None]
-    solution, _ = nnls(design, means * weights)
+    (fixed_s, per_request_s), _ = nnls(_design(sizes, means_s, counts), np.sqrt(counts))
+    return float(fixed_s), float(per_request_s)
+
+
+def _design(sizes: Floats, means_s: Floats, counts: Floats) -> Floats:
+    """The columns of H(b) = t + a b, each row divided by its standard error in units of the relative scatter."""
+    weights = np.sqrt(counts) / means_s
+    return np.asarray(np.column_stack([weights, sizes * weights]), dtype=np.float64)
+
+
+def _line(cells: Sequence[_Cell]) -> tuple[Interval, Interval, float] | Refusal:
+    """Fixed time, time per request, and the largest relative distance of a cell from the line."""
+    sizes, means, counts = np.array([(cell.size, cell.mean_s, cell.batches) for cell in cells], dtype=np.float64).T
+    solution = solve_line(sizes, means, counts)
     residuals = means / (solution[0] + solution[1] * sizes) - 1
     refusal = _misfit(cells, residuals)
     if refusal is not None:
         return refusal
-    halves = _half_widths(cells, design, residuals)
+    halves = _half_widths(cells, _design(sizes, means, counts), residuals)
     fixed, slope = (
-        Interval(value=float(value), low=max(0.0, float(value - half)), high=float(value + half))
+        Interval(value=value, low=max(0.0, value - float(half)), high=value + float(half))
         for value, half in zip(solution, halves, strict=True)
     )
     return fixed, slope, float(np.abs(residuals).max())
