@@ -26,9 +26,10 @@ LEAST_VALUES = 6  # three parameters, and as many values to contradict them
 LEAST_BESIDE_KNEE = 2  # values below the knee and above it: the near side fixes g, the far side s and k
 MOST_REACH_RATIO = 1.5  # beyond this times the largest N that was measured nothing is said
 MOST_MISFIT_RATIO = 0.05  # judgement: a curve that misses a point by more, and by more than its noise, has another form
+MOST_SCATTER_RATIO = 0.10  # judgement: as above, but within its noise
+LEAST_PROBABILITY = 0.01  # of a chi square as large as that of the residuals, below which they are no noise
 MOST_BATCH = 1.05  # requests a call on average up to which batching plays no part
 BOOTSTRAPS = 1000
-_MOST_ERRORS = 4.0  # standard errors that noise alone hardly ever reaches
 _CURVE_STEPS = 33
 
 
@@ -76,8 +77,8 @@ class UslFit:
 
     def to_json(self) -> dict[str, Any]:
         """As `--json` prints it; `curve` is the drawn line with its band, up to the reach."""
-        users = np.geomspace(1, self.reach, _CURVE_STEPS)
-        bands = [(float(value), self.throughput(float(value))) for value in (*users[:-1], self.reach)]
+        between = map(float, np.geomspace(1, self.reach, _CURVE_STEPS)[1:-1])
+        bands = [(users, self.throughput(users)) for users in sorted({*between, *self.values, self.reach})]
         return {
             "refusal": None,
             "at_one_rps": self.at_one_rps.to_json(),
@@ -87,7 +88,7 @@ class UslFit:
             "shares_at_most": self.shares(self.values[-1]),
             "worst_residual_ratio": self.worst_residual_ratio,
             "values": list(self.values),
-            "curve": [{"users": value} | band.to_json() for value, band in bands],
+            "curve": [{"users": users} | band.to_json() for users, band in bands],
         }
 
 
@@ -197,19 +198,29 @@ def _too_few(curve: Curve) -> Refusal | None:
 
 
 def _misfit(curve: Curve, residuals: Floats) -> Refusal | None:
-    """Whether a point lies off the curve by more than its noise and by more than matters."""
-    beyond = np.abs(residuals) * curve.rates > _MOST_ERRORS * curve.errors
-    off = np.where(beyond, np.abs(residuals), 0.0)
-    worst = int(np.argmax(off))
-    if off[worst] <= MOST_MISFIT_RATIO:
+    """Whether the points lie off the curve by more than their noise, or their noise would hide it if they did."""
+    from scipy.special import chdtrc
+
+    worst = int(np.argmax(np.abs(residuals)))
+    off = float(abs(residuals[worst]))
+    if off <= MOST_MISFIT_RATIO:
         return None
+    chi_square = float(np.sum((residuals * curve.rates / curve.errors) ** 2))
     signs = "".join("+" if one > 0 else "-" for one in residuals)
-    side = "above" if residuals[worst] > 0 else "below"
-    return Refusal(
-        reason=f"residual pattern {signs}: {curve.values[worst]:g} users lie "
-        f"{units.format_percent(float(off[worst]))} {side} the curve, more than their noise, so it has another form "
-        "(a pool that fills up, a queue that rejects, a machine that changed); read the bounds"
+    where = (
+        f"{curve.values[worst]:g} users lie {units.format_percent(off)} {'above' if residuals[worst] > 0 else 'below'}"
     )
+    if float(chdtrc(len(residuals) - 3, chi_square)) < LEAST_PROBABILITY:
+        return Refusal(
+            reason=f"residual pattern {signs}: {where} the curve, more than noise does, so it has another form (a pool "
+            "that fills up, a queue that rejects, a machine that changed); read the bounds"
+        )
+    if off > MOST_SCATTER_RATIO:
+        return Refusal(
+            reason=f"residual pattern {signs}: {where} the curve, and with so much noise another form would not show; "
+            "measure longer"
+        )
+    return None
 
 
 def _one_sided(curve: Curve, best: Floats) -> Refusal | None:

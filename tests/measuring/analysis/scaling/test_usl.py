@@ -140,6 +140,12 @@ def test_a_pool_that_fills_up_has_another_form(curve):
     assert reason(curve({n: 10.0 * min(n, 8) for n in USERS})).startswith("residual pattern --++--+: 8 users lie")
 
 
+def test_noise_that_would_hide_another_form_is_refused_too(curve):
+    points = curve({n: 10.0 * min(n, 4) for n in USERS}, half=0.3)
+    assert reason(points).startswith("residual pattern --+---+: 4 users lie")
+    assert reason(points).endswith("with so much noise another form would not show; measure longer")
+
+
 def test_a_scan_that_ends_before_the_knee_is_refused(curve, law):
     points = curve({n: law(n, 10, 0.005, 0.0) for n in range(1, 9)})
     assert "below the knee" in reason(points)
