@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 
 from perfkit.clock import NS_PER_S
@@ -16,7 +17,7 @@ from perfkit.measuring.importers.imported import Imported, Requests
 from perfkit.showing.plots.foreign import foreign_table, plot_foreign
 from perfkit.showing.plots.latency import latency_table, plot_latency
 from perfkit.showing.plots.series import plot_series, series_table
-from perfkit.showing.plots.timeline import plot_timeline, timeline_table
+from perfkit.showing.plots.timeline import plot_timeline
 from perfkit.showing.report.foreignrows import NO_FINDING, TextTable, facts, finding_text, tables
 from perfkit.showing.report.page import Chart, chart_of, environment, page_frame
 from perfkit.showing.web import assets
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEAST = 2  # points of a curve
 _SHOWN_NAMES = 8  # curves in one plot
+_SLICES = 60  # of a run: enough to see a development, few enough that a slice holds several requests
+_LEAST_SLICE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,8 @@ def _figures(imported: Imported) -> Iterator[tuple[str, Any]]:
         yield "load", plot_foreign(loads, title="Throughput and latency over the load")
     if imported.requests is not None:
         yield "latency", plot_latency(latency_table(_by_name(imported.requests)), title="Latency by percentile")
-        yield "time", plot_timeline(timeline_table({"requests": _as_due(imported.requests)}), title="Over time")
+        if bool((np.diff(imported.requests.start_ns) >= 0).all()):  # a clock of whole seconds orders nothing
+            yield "time", plot_timeline(_over_time(imported.requests), title="Over time")
     if imported.series:
         frame = pandas.DataFrame(imported.series, columns=["time_ns", "source", "name", "unit", "value"])
         yield "series", plot_series(series_table(frame), title="Values over time")
@@ -86,15 +90,18 @@ def _by_name(requests: Requests) -> dict[str, Any]:
     }
 
 
-def _as_due(requests: Requests) -> pandas.DataFrame:
-    """As the picture over time takes a run's requests: a foreign one counts from its start."""
-    import numpy as np
+def _over_time(requests: Requests) -> pandas.DataFrame:
+    """Slices of the run as the picture over time takes them; requests lie in the order of their start."""
     import pandas
 
-    return pandas.DataFrame(
-        {
-            "scheduled_ns": requests.start_ns,
-            "received_ns": requests.start_ns + requests.latency_ns,
-            "end_state": np.where(requests.is_error, "failed", "ok"),
-        }
-    )
+    start_s = (requests.start_ns - requests.start_ns[0]) / NS_PER_S
+    slice_s = max(start_s[-1] / _SLICES, _LEAST_SLICE_S)
+    count = int(start_s[-1] // slice_s) + 1
+    edges = [*np.searchsorted(start_s, np.arange(count) * slice_s), len(start_s)]
+    rows = []
+    for at, (first, end) in enumerate(itertools.pairwise(edges)):
+        good = requests.latency_ns[first:end][~requests.is_error[first:end]] / NS_PER_S
+        median, worst = (float(np.median(good)), float(good.max())) if len(good) else (None, None)
+        rates = (len(good) / slice_s * requests.stride, (end - first - len(good)) / slice_s * requests.stride)
+        rows.append(("requests", (at + 0.5) * slice_s, *rates, median, worst))
+    return pandas.DataFrame(rows, columns=["series", "elapsed_s", "good_rps", "other_rps", "p50_s", "worst_s"])

@@ -3,9 +3,12 @@
 import json
 import re
 
+import numpy as np
+import pytest
+
 from perfkit.measuring.collectors.collector import SeriesRow
 from perfkit.measuring.importers.foreignrun import judged
-from perfkit.measuring.importers.imported import Imported, Level, Metric, Profile, Rows, Timing, Weight
+from perfkit.measuring.importers.imported import Imported, Level, Metric, Profile, Requests, Rows, Timing, Weight
 from perfkit.measuring.importers.stacktree import TreeBuilder
 from perfkit.showing.report.foreign import render_imports, section_of
 from perfkit.showing.report.foreignrows import NO_CERTIFICATE, facts, finding_text, tables
@@ -97,3 +100,34 @@ def test_nothing_of_a_hostile_file_leaves_its_place():
     assert "<img src=x" not in page
     assert "<script>alert(2)" not in page
     assert re.findall(r"(?:src|href)=\"(?!#)", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)) == []
+
+
+def requests_of(starts_s, errors=()):
+    start_ns = np.array(starts_s) * 10**9
+    return Requests(
+        start_ns=start_ns.astype(np.int64),
+        latency_ns=np.full(len(start_ns), 2_000_000),
+        is_error=np.isin(np.arange(len(start_ns)), errors),
+        name=np.zeros(len(start_ns), dtype=np.uint16),
+        names=("predict",),
+        stride=1,
+    )
+
+
+def charts_of(requests):
+    return {chart.name: json.loads(chart.json) for chart in section_of(judged(imported(requests=requests)), 0).charts}
+
+
+def test_single_requests_are_drawn_by_percentile_and_over_time():
+    charts = charts_of(requests_of(np.arange(0, 6, 0.01), errors=(0, 1)))
+    assert list(charts) == ["file-0-latency", "file-0-time"]
+    traces = charts["file-0-time"]["data"][:4]
+    curves = {trace["hovertemplate"].split(", ")[1].split(":")[0]: trace["y"] for trace in traces}
+    assert curves["median latency"][1:-1] == [2.0] * (len(curves["median latency"]) - 2)
+    slice_s = 5.99 / 60
+    assert sum(curves["good replies"]) * slice_s == pytest.approx(598)
+    assert sum(curves["rejected or failed"]) * slice_s == pytest.approx(2)
+
+
+def test_requests_that_no_clock_orders_are_not_drawn_over_time():
+    assert list(charts_of(requests_of([3, 1, 2]))) == ["file-0-latency"]
