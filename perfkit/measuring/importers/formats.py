@@ -15,6 +15,7 @@ from perfkit.measuring.importers import (
     ghz,
     h2load,
     hey,
+    hook_log,
     jmeter,
     jmeter_summary,
     jmeter_xml,
@@ -35,6 +36,7 @@ from perfkit.measuring.importers import (
     plain_table,
     prometheus,
     pyspy_dump,
+    single_times,
     speedscope,
     sysstat,
     torch_table,
@@ -102,7 +104,9 @@ FORMATS = (
     Format(name=prometheus.NAME, matches=prometheus.matches, read=prometheus.read),
     Format(name=perf_script.NAME, matches=perf_script.matches, read=perf_script.read),
     Format(name=folded.NAME, matches=folded.matches, read=folded.read),
+    Format(name=hook_log.NAME, matches=hook_log.matches, read=hook_log.read),
     Format(name=plain_table.NAME, matches=plain_table.matches, read=plain_table.read),
+    Format(name=single_times.NAME, matches=single_times.matches, read=single_times.read),
 )
 
 

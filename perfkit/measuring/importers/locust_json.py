@@ -57,14 +57,17 @@ def _level(entry: Mapping[str, object], requests: int) -> Level:
         mean_s=None if total_s is None else total_s / requests,
         min_s=figure(entry, "min_response_time", 1e3),
         max_s=figure(entry, "max_response_time", 1e3),
-        percentiles_s=_percentiles(part(entry, "response_times")),
+        percentiles_s=_percentiles(part(entry, "response_times"), requests),
     )
 
 
-def _percentiles(histogram: Mapping[str, object]) -> dict[float, float]:
+def _percentiles(histogram: Mapping[str, object], requests: int) -> dict[float, float]:
+    """None where the histogram holds more than the requests: then it is no histogram of them."""
     pairs = [(float(ms) / 1e3, as_figure(many)) for ms, many in histogram.items() if ms.replace(".", "", 1).isdecimal()]
     steps = sorted((value, many) for value, many in pairs if many)
     total = sum(many for _, many in steps)
+    if total > requests:
+        return {}
     found, reached = {}, 0.0
     for value, many in steps:
         reached += many

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perfkit.measuring.importers.cells import SECONDS, number
+from perfkit.measuring.importers.cells import SECONDS, decimal_mark, in_seconds, number
 from perfkit.measuring.importers.delimited import split_line
 from perfkit.measuring.importers.imported import Imported, Metric, Tally, Timing
 from perfkit.measuring.importers.source import Source
@@ -47,31 +47,34 @@ def read(source: Source) -> Imported:
 
 
 def _metrics(source: Source, tally: Tally) -> Iterator[Metric]:
-    for line in source.lines():
-        if not line.strip() or line.startswith("#") or _TITLE in line:
-            continue
-        if elapsed := _ELAPSED.fullmatch(line):
-            tally.kept += 1
-            yield Metric(
-                name=f"{elapsed[2].replace(' ', '_')}_seconds", labels={}, kind="time", value=_plain(elapsed[1])
-            )
-            continue
-        is_row = _ROW.fullmatch(line)
-        found = split_line(line, ",")[:3] if is_row else match.groups() if (match := _LINE.fullmatch(line)) else None
-        value = None if found is None else number(str(found[0]))
-        if found is None or value is None:
-            tally.dropped[_NO_EVENT if found is None else NOT_COUNTED] += 1
+    """Once all numbers are known, since only together they tell which mark is the decimal one."""
+    found = [one for line in source.lines() if (one := _counted(line, tally))]
+    decimal = decimal_mark(text for text, _, _ in found)
+    for text, unit, event in found:
+        value = number(text, decimal)
+        if value is None:
+            tally.dropped[NOT_COUNTED] += 1
             continue
         tally.kept += 1
-        yield _metric(str(found[2]), found[1] or "", _plain(str(found[0])))
+        yield _metric(event, unit, value)
+
+
+def _counted(line: str, tally: Tally) -> tuple[str, str, str] | None:
+    """Number, unit and event of a line; None where it has none."""
+    if not line.strip() or line.startswith("#") or _TITLE in line:
+        return None
+    if elapsed := _ELAPSED.fullmatch(line):
+        return elapsed[1], "s", elapsed[2].replace(" ", "_")
+    if _ROW.fullmatch(line):
+        text, unit, event = split_line(line, ",")[:3]
+        return text, unit, event
+    if match := _LINE.fullmatch(line):
+        return match[1], match[2] or "", match[3]
+    tally.dropped[_NO_EVENT] += 1
+    return None
 
 
 def _metric(event: str, unit: str, value: float) -> Metric:
     if unit in SECONDS:
-        return Metric(name=f"{event}_seconds", labels={}, kind="counter", value=value * SECONDS[unit])
+        return Metric(name=f"{event}_seconds", labels={}, kind="counter", value=in_seconds(value, unit))
     return Metric(name=event, labels={"unit": unit} if unit else {}, kind="counter", value=value)
-
-
-def _plain(text: str) -> float:
-    """perf groups thousands by commas where the locale does."""
-    return number(text) or 0.0

@@ -68,7 +68,7 @@ def read(source: Source) -> Imported:
     fields = _fields(heading)
     table = [(index, row) for index, row in enumerate(rows, 1) if _is_whole(row, heading, tally)]
     decimal = decimal_mark(cell for _, row in table for column, cell in enumerate(row) if column in fields)
-    units = {name: unit for column, name in fields.items() if (unit := _unit_of(heading[column]))}
+    units = {name: unit for column, name in fields.items() if (unit := unit_of(heading[column]))}
     if {"# Samples", "90% Line"} <= set(heading):
         units = dict.fromkeys(_LATENCY, "ms") | units  # JMeter's aggregate report
     notes = list(source.notes)
@@ -129,7 +129,8 @@ def _words(text: str) -> str:
     return re.sub(r"[_()\[\]（）\s-]+", " ", spaced).strip().lower()
 
 
-def _unit_of(text: str) -> str | None:
+def unit_of(text: str) -> str | None:
+    """The unit of time that a heading names; None where it names none."""
     words = re.sub(r"/ ?s\w*|per sec\w*", " ", _words(text))
     match = _UNIT_IN_HEADING.search(words)
     name = match[0] if match else None

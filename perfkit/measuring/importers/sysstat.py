@@ -22,6 +22,8 @@ _BANNER = re.compile(r"Linux \S+ \(.*\)\s+\S+\s+_\w+_\s+\(\d+ CPU\)")
 _VMSTAT = re.compile(r"^ *r +b +swpd +free ", re.MULTILINE)
 _TIME = re.compile(r"(\d\d):(\d\d):(\d\d)")
 _DATED = re.compile(r"(\d\d/\d\d/(?:\d\d)?\d\d|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d(?: [AP]M)?")
+_COMMA = re.compile(r"\d+,\d\d")  # sysstat writes no thousands, and two decimals by the locale
+_FIGURE = re.compile(r"[\d.,]+")
 _PERCENT = 0.01
 _KIB = 1024.0
 _RATES = ("in", "cs", "minflt/s", "majflt/s", "cswch/s", "nvcswch/s", "r/s", "w/s")
@@ -140,15 +142,28 @@ class _Log:
     def _take_row(self, words: list[str]) -> tuple[list[SeriesRow], str]:
         cells = dict(zip(self._heading, words, strict=False))
         source = _source_of(cells, self._heading[0])
-        values = [(known, number(cells[name])) for name in cells if (known := COLUMNS.get(name))]
+        decimal = "," if any(map(_COMMA.fullmatch, words)) else "."
+        values = [(known, number(cells[name], decimal)) for name in cells if (known := COLUMNS.get(name))]
         found = [(known, value) for known, value in values if value is not None and value >= 0]
-        if not found or len(words) < len(self._heading):
+        if not found or not self._fits(words):
             return [], _NO_VALUE
         if self._skips_report:
             self._skips_report = not self._is_vmstat  # one row of vmstat, one table of iostat
             return [], SINCE_BOOT
         at_ns = self._instant_s(words) * NS_PER_S
         return [SeriesRow(at_ns, source, name, unit, sized(value, size)) for (name, unit, size), value in found], ""
+
+    def _fits(self, words: Sequence[str]) -> bool:
+        """Whether a row can belong to the heading: where no column holds a name, every word is a number."""
+        heading = self._heading
+        if heading[-1] == "Command":
+            # A command may hold blanks, but one that begins with a number is a row of another table.
+            return len(words) >= len(heading) and not _FIGURE.fullmatch(words[len(heading) - 1])
+        if heading[0] == "time" or heading[0].rstrip(":") == "Device":
+            return len(words) == len(heading)
+        stamped = 2 if self._is_vmstat and _DATED.fullmatch(" ".join(words[-2:])) else 0
+        plain = words[: len(words) - stamped]
+        return len(words) == len(heading) + stamped // 2 and all(map(_FIGURE.fullmatch, plain))
 
     def _instant_s(self, words: Sequence[str]) -> int:
         """Of the row: its own time, the line's above it, else its place at a second a row."""

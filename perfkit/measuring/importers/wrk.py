@@ -16,7 +16,7 @@ from perfkit.measuring.importers.source import Source
 NAME, NAME_2 = "wrk report", "wrk2 report"
 _START = re.compile(r"^Running \S+ (?:test|.*) @ ", re.MULTILINE)
 _CONNECTIONS = re.compile(r"(\d{1,15}) threads and (\d{1,15}) connections")
-_LATENCY = re.compile(r"^\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)", re.MULTILINE)
+_LATENCY = re.compile(r"^\s*Latency[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
 _PERCENT = re.compile(r"^\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*$", re.MULTILINE)
 _DONE = re.compile(r"(\d{1,15}) requests in (\S+),")
 _RATE = re.compile(r"Requests/sec:\s*(\S+)")

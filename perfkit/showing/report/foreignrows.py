@@ -176,7 +176,8 @@ def _metric_text(metric: Metric) -> str:
 
 
 def _plain(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else format_number(value)
+    value = float(value)
+    return f"{value:,.0f}" if value.is_integer() else format_number(value)
 
 
 def _series_table(series: Sequence[SeriesRow]) -> TextTable:

@@ -125,3 +125,11 @@ def test_perf_analyzers_text_divides_by_its_batch_size_and_tells_where_the_time_
     assert "Batch size: 4" in text.replace("Batch size: 1", "Batch size: 4")
     assert imported.levels[0].throughput_rps == pytest.approx(plain.throughput_rps / 4)
     assert "rates are requests a second: throughput / batch size 4" in imported.notes
+
+
+def test_localised_numbers_are_not_taken_a_thousandfold(reading):
+    german = reading((SAMPLES / "perf_stat.txt").read_text().replace(",", "_").replace(".", ",").replace("_", "."))
+    metrics = {metric.name: metric.value for metric in german.metrics}
+    assert (metrics["task-clock_seconds"], metrics["context-switches"]) == (pytest.approx(1.8025), 12640)
+    cores = reading((SAMPLES / "mpstat.txt").read_text().replace(".00", ",00"))
+    assert values(cores, "cpu_idle") == values(read_file(SAMPLES / "mpstat.txt"), "cpu_idle")
