@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from perfkit import fields
 from perfkit.clock import calendar_now
 from perfkit.errors import ConfigError
+from perfkit.measuring.analysis.mixture import set_figures
 from perfkit.measuring.analysis.precision import Goal
 from perfkit.measuring.analysis.rundata import RunData
+from perfkit.measuring.analysis.soak import soak_figures
 from perfkit.measuring.analysis.steppoints import step_points
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
@@ -234,7 +236,13 @@ def certify(contents: RunContents, varied: Mapping[str, Any], profiled: bool = F
     """The same run with its certificate: figures, self-tests, grade."""
     data = run_data(contents, profiled)
     figures = summarise(data).to_json()
-    further = step_points(data, figures) | _memory(contents.manifest.counters) | _sent(contents.manifest)
+    further = (
+        step_points(data, figures)
+        | set_figures(data, figures)
+        | soak_figures(data)
+        | _memory(contents.manifest.counters)
+        | _sent(contents.manifest)
+    )
     certificate = figures | {"varied": dict(varied)} | further
     manifest = dataclasses.replace(contents.manifest, certificate=certificate, varied=dict(varied))
     return dataclasses.replace(contents, manifest=manifest)

@@ -68,11 +68,20 @@ def _call_time_at(size: int, seconds: Floats, sizes: Floats) -> float:
 
 
 def find_relaxation_s(run: RunData, measured: Measured) -> float | None:
-    """tau of this open loop in seconds; None for a closed loop or an unknown capacity."""
+    """tau of this open loop in seconds: the queue's, or its bursts'; None for a closed loop or an unknown capacity."""
     capacity = None if run.is_closed_loop else find_capacity(run, measured)
     if capacity is None or measured.seconds <= 0:
         return None
-    return relaxation_s(len(measured.rows) / measured.seconds / capacity.max_rps, capacity)
+    tau_s = relaxation_s(len(measured.rows) / measured.seconds / capacity.max_rps, capacity)
+    return max(tau_s, _bursts_s(run))
+
+
+def _bursts_s(run: RunData) -> float:
+    """How long bursty arrivals take to forget whether they are in a burst: 1 / (1 / burst + 1 / quiet)."""
+    if run.load.get("arrivals") != "bursty":
+        return 0.0
+    burst_s, quiet_s = (float(run.load["bursts"][name]) for name in ("burst_s", "quiet_s"))
+    return burst_s * quiet_s / (burst_s + quiet_s)
 
 
 def needed_seconds(run: RunData, measured: Measured) -> float | None:

@@ -9,7 +9,8 @@ from rich.console import Group
 
 from perfkit.showing.cli.tables import points_table
 from perfkit.showing.plots.points import count_text, knee_text
-from perfkit.units import format_duration, format_number, format_percent, format_rate
+from perfkit.showing.report.rows import fact_text
+from perfkit.units import ABSENT, format_duration, format_number, format_percent, format_rate
 
 
 def steps_table(point: Mapping[str, Any]) -> Group:
@@ -24,10 +25,35 @@ def profile_lines(point: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]
             yield f"{step['name']}: {step['grade']}, {count_text(step['requests'])} requests: {step['reasons'][0]}"
     if point.get("steps") and point.get("knee"):
         yield f"Knee: {point['knee']['setting']} {knee_text(point['knee'])} ({point['knee']['method']})"
+    yield from _sets(point.get("payload_sets", ()))
+    yield from _soak(point.get("soak", {}))
     if "arrivals" in point:
         yield _burstiness(point["arrivals"], point["load"]["bursts"])
     for report in reports:
         yield from _generators(report.get("generators") or ())
+
+
+def _sets(sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in sets:
+        shares = f"{format_percent(one['had_ratio'])} of the requests, {format_percent(one['asked_ratio'])} asked for"
+        if "latency_s" not in one:
+            yield f"payload set {one['name']}: {shares}: {one['grade']}"
+            continue
+        tails = (f"{name.upper()} {_quantile(found)}" for name, found in one["latency_s"].items())
+        yield f"payload set {one['name']}: {shares}; {', '.join(tails)} ({one['grade']})"
+
+
+def _quantile(found: Mapping[str, Any]) -> str:
+    if found["value"] is not None:
+        return format_duration(found["value"])
+    return ABSENT if found["low"] is None else f"at least {format_duration(found['low'])}"
+
+
+def _soak(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for name, one in found.items():
+        first, last = (fact_text(name, one[end]) for end in ("first", "last"))
+        grew = "grew" if one["is_growing"] else "did not grow"
+        yield f"soak: {name.rpartition('_')[0] or name} {grew}: {first} in the first quarter, {last} in the last"
 
 
 def _burstiness(found: Mapping[str, Any], bursts: Mapping[str, Any]) -> str:

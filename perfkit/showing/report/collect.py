@@ -96,13 +96,27 @@ def report_of_run(run: Run) -> ReportData:
         simulated=manifest.simulated,
         created=manifest.created,
         recommendation="",
-        scans=[{"title": "Run", "varied": "run", "series": {"": [point]}, "knee": None, "best": None}],
+        scans=[
+            {"title": "Run", "varied": "run", "series": {"": [point]}, "knee": None, "best": None},
+            *_steps(run),
+        ],
         flame=_flame(run, manifest.title),
         flame_missing_reason="" if run.stored.stacks else "no stacks were recorded; perfkit profile does",
         environment=manifest.environment,
         gpu=_gpu(run),
         remarks=manifest.notes,
     )
+
+
+def _steps(run: Run) -> list[dict[str, Any]]:
+    """A section with the steps at one level of a load that changes it, as a scan over the level."""
+    named = {key: run.point[key] for key in ("settings", "simulated") if key in run.point}
+    steps = [{**named, **step} for step in run.point.get("steps", ()) if "varied" in step]
+    if not steps:
+        return []
+    varied = next(iter(steps[0]["varied"]))
+    knee = run.point.get("knee")
+    return [{"title": "Steps of the load", "varied": varied, "series": {"": steps}, "knee": knee, "best": None}]
 
 
 def _tour_scans(tour: Tour) -> list[dict[str, Any]]:

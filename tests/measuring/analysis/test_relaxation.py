@@ -41,3 +41,10 @@ def test_threads_that_follow_each_other_count_as_the_workers_that_there_were_at_
 def test_a_closed_loop_has_no_such_length(healthy_run, healthy_open_run):
     assert needed_seconds(healthy_run, measure_windows(healthy_run)) is None
     assert 40 < needed_seconds(healthy_open_run, measure_windows(healthy_open_run)) < 90
+
+
+def test_bursts_are_forgotten_no_faster_than_they_come_and_go(healthy_open_run):
+    bursts = {"burst_s": 2.0, "quiet_s": 6.0, "quiet_ratio": 0.1}
+    load = dict(healthy_open_run.load) | {"arrivals": "bursty", "bursts": bursts}
+    run = dataclasses.replace(healthy_open_run, load=load)
+    assert needed_seconds(run, measure_windows(run)) == pytest.approx(300 * 1.5)  # 1 / (1 / 2 + 1 / 6)

@@ -129,5 +129,12 @@ def check_generator_cpu(run: RunData) -> Check:
     if run.settings is not None and not run.simulated and not is_light(model):
         text = f"the generator used {units.format_percent(ratio)} of the machine that the model computes on"
         return at_most(name, ratio, min(MOST_MACHINE, MOST_CORE / run.usable_cores), MACHINE_ORIGIN, text)
-    core = ratio * run.usable_cores
+    core = ratio * run.usable_cores / generator_cores(run)
     return at_most(name, core, MOST_CORE, CORE_ORIGIN, f"the generator used {units.format_percent(core)} of a core")
+
+
+def generator_cores(run: RunData) -> int:
+    """Cores that the generator's processes had at once: one each, but no more than they may run on."""
+    allowed = {int(core) for report in run.generator_reports for core in report.get("cpus") or ()}
+    processes = max((len(report.get("generators") or (report,)) for report in run.generator_reports), default=1)
+    return max(1, min(processes, len(allowed)))

@@ -100,3 +100,13 @@ def test_a_no_op_server_is_exempt(healthy_run):
     run = with_reports(healthy_run, cpu_s=2.9, wall_s=3.0)
     run = dataclasses.replace(run, settings=dict(healthy_run.settings) | {"model": "noop"})
     assert check_generator_cpu(run).passed is None
+
+
+@pytest.mark.parametrize(("cpus", "passed"), [([0, 1, 2], True), ([2], False)])
+def test_several_processes_may_use_half_of_each_core_that_they_have(healthy_run, cpus, passed):
+    reports = [
+        report | {"cpu_s": 0.4 * report["wall_s"] * 3, "cpus": cpus, "generators": [{}] * 3}
+        for report in healthy_run.generator_reports
+    ]
+    run = dataclasses.replace(healthy_run, generator_reports=reports, simulated=True)
+    assert check_generator_cpu(run).passed is passed
