@@ -25,7 +25,7 @@ NOT_INTERLEAVED = (
     "these runs were not interleaved: whatever changed on the machine between the two sides is part of the shift; "
     "`perfkit compare` on settings measures in turns"
 )
-_MACHINE = ("machine", "cpu_model", "usable_cores", "quota_cores")
+MACHINE = ("machine", "cpu_model", "usable_cores", "quota_cores")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def machine_differences(a: Manifest, b: Manifest) -> list[str]:
     """How the machines of two runs differ, a line each; nothing when they are the same."""
     return [
         f"{name} {a.environment.get(name)} and {b.environment.get(name)}"
-        for name in _MACHINE
+        for name in MACHINE
         if a.environment.get(name) != b.environment.get(name)
     ]
 

@@ -13,8 +13,10 @@ ACTIONS = {
     "prune": "remove old runs and scans; without --yes it only says which",
     "pin": "mark a run or scan as one that prune leaves alone",
     "unpin": "take that mark away",
+    "history": "tell at which run a figure moved to another level",
+    "snapshot": "put model versions, settings and machines side by side in one table",
 }
-_MODULES = {"list": "runs_list", "show": "runs_show", "export": "runs_export", "prune": "runs_prune"}
+_MODULES = {"pin": "runs_pin", "unpin": "runs_pin"}
 ARCHIVE = Path("perfkit-runs")
 
 
@@ -27,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        module = importlib.import_module(f"perfkit.showing.cli.{_MODULES.get(name, 'runs_pin')}")
+        module = importlib.import_module(f"perfkit.showing.cli.{_MODULES.get(name, f'runs_{name}')}")
         module.add_arguments(action)
         action.set_defaults(act=module.run)
 

@@ -93,3 +93,18 @@ def test_a_sides_own_changes_win_over_common_ones_and_may_name_another_model(per
     assert (side.settings.model, side.settings.workers) == ("noop", 5)
     assert (side.load.concurrency, side.load.think_time_s) == (4, 1.0)
     assert read_side("default", options).settings.workers == 2
+
+
+def test_an_archive_tells_its_history_and_its_snapshot(perfkit, noop_server, bodies, tmp_path):
+    words = ("load", noop_server.url, "--payloads", bodies, "--seconds", "0.2", "--out", "archive")
+    perfkit(*words)
+    history = perfkit("runs", "history", "archive", "--metric", "p50", "--json")
+    assert (history.code, list(history.document)[:2]) == (0, ["schema", "simulated"])
+    assert [(one["metric"], one["change_points"]) for one in history.document["histories"]] == [("p50_s", [])]
+    assert "no change of level" in perfkit("runs", "history", "archive").out
+    snapshot = perfkit("runs", "snapshot", "archive", "--html", "it.html", "--markdown", "it.md", "--json")
+    (row,) = snapshot.document["rows"]
+    assert (row["model"], row["load"], row["runs"]) == ("service", "closed, 8 users", 1)
+    assert "service" in (tmp_path / "it.html").read_text("utf-8")
+    assert "service" in (tmp_path / "it.md").read_text("utf-8")
+    assert "service" in perfkit("runs", "snapshot", "archive").out

@@ -69,4 +69,4 @@ def test_the_noise_floor_is_how_far_two_sets_of_the_same_runs_lie_apart():
     draws = np.random.default_rng(2)
     floors = [noise_floor_ratio(np.exp(draws.normal(0, 0.02, 20))) for _ in range(20)]
     assert np.mean(floors) == pytest.approx(0.02 * math.sqrt(2 / 20), rel=0.2)
-    assert noise_floor_ratio(np.full(5, 7.0)) == 0
+    assert noise_floor_ratio(np.full(5, 7.0)) == pytest.approx(0)

@@ -109,7 +109,7 @@ def test_a_claim_says_what_of_what_by_how_much_and_how_sure(replicates):
     assert claim.startswith(
         "slower: workers=4 against workers=2 (simulated); throughput 99.8 req/s → 89.9 req/s (-10.1 %"
     )
-    assert claim.endswith("98.3 % interval -10.4 to -9.59 %, 10 pairs)")
+    assert claim.endswith("98.3 % interval -10.5 to -9.60 %, 10 pairs)")
     lines = describe(found, Rule())
     assert "would be found in 80 % of such comparisons" in lines[0]
     assert lines[3] == "not judged: P99 has no value in 20 of 20 runs"
