@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from perfkit.measuring.audience import Tell, seat
 
 if TYPE_CHECKING:
+    from perfkit.measuring.comparing.comparison import Comparison
     from perfkit.measuring.experiment import Run
     from perfkit.measuring.scanning.contrast import Contrast
     from perfkit.measuring.scanning.grid import Scan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _RUN = ("perfkit.measuring.experiment", "Run")
 _SCAN = ("perfkit.measuring.scanning.grid", "Scan")
 _CONTRAST = ("perfkit.measuring.scanning.contrast", "Contrast")
+_COMPARISON = ("perfkit.measuring.comparing.comparison", "Comparison")
 
 
 def register(shell: Any | None = None) -> None:
@@ -32,6 +34,7 @@ def register(shell: Any | None = None) -> None:
         return
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_RUN, _bundle)
     shell.display_formatter.mimebundle_formatter.for_type_by_name(*_CONTRAST, _bundle)  # its curves are in the contest
+    shell.display_formatter.mimebundle_formatter.for_type_by_name(*_COMPARISON, _comparison_bundle)
     shell.display_formatter.ipython_display_formatter.for_type_by_name(*_SCAN, _show_scan)
     if _is_in_notebook(shell):
         seat(_told_in_the_cell)
@@ -52,6 +55,12 @@ def _bundle(result: Run | Scan | Contrast, include: Any = None, exclude: Any = N
 
     table = table_of(result)
     return {"text/plain": to_text(table), "text/html": to_html(table)}
+
+
+def _comparison_bundle(comparison: Comparison, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    from perfkit.showing.notebook.comparison import to_html
+
+    return {"text/plain": repr(comparison), "text/html": to_html(comparison)}
 
 
 def _show_scan(scan: Scan) -> None:
