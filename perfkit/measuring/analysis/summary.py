@@ -53,7 +53,7 @@ def summarise(run: RunData, varied: Mapping[str, Any] | None = None) -> Point:
             *certify_sufficiency(run, measured, (steadiness, latency)),
             *record_surroundings(run, measured, latency, service_latency),
         )
-    )
+    ).withheld()
     batches, kept = windowed_batches(run, measured), occupation(run)
     point = Point(
         simulated=run.simulated,

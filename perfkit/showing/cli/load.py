@@ -160,7 +160,9 @@ def _documents(runs: Mapping[str, Run], asked: bool) -> dict[str, Any]:
 
 def _until(point: Mapping[str, Any]) -> dict[str, Any]:
     entry = _precision(point)
-    return {"reached": entry["status"] == "pass", "target_ratio": entry["threshold"], **entry["figures"]}
+    unknown = {"half_width_ratio": None, "needs_s": None}
+    told = {"reached": entry["status"] == "pass", "target_ratio": entry["threshold"], **unknown, **entry["figures"]}
+    return told if told["reached"] else {**told, "reason": entry["reason"]}
 
 
 def _tell_one(runs: Mapping[str, Run], where: str, options: argparse.Namespace) -> None:
@@ -180,12 +182,14 @@ def _tell(run: Run, title: str) -> None:
     from perfkit.showing.cli import console
     from perfkit.showing.cli.profile_lines import profile_lines, steps_table
     from perfkit.showing.cli.tables import points_table, remarks
+    from perfkit.showing.report.badge import badge_of
 
     console.results().print(points_table([run.point], title))
     if any("varied" in step for step in run.point.get("steps", ())):
         console.results().print(steps_table(run.point))
     for line in (*remarks([run.point]), *profile_lines(run.point, run.stored.manifest.generator_reports)):
         console.say(line)
+    console.say(f"certificate: {badge_of(run.point).summary}")
     console.say(f"saved in {run.folder}")
 
 
@@ -194,7 +198,7 @@ def _tell_precision(run: Run) -> None:
     from perfkit.units import format_percent
 
     entry = _precision(run.point)
-    half, asked = (format_percent(ratio) for ratio in (entry["figures"]["half_width_ratio"], entry["threshold"]))
+    half, asked = (format_percent(ratio) for ratio in (entry["figures"].get("half_width_ratio"), entry["threshold"]))
     console.say(entry["reason"] or f"precision: known to ±{half}, asked for ±{asked}")
 
 

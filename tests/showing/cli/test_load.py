@@ -60,7 +60,7 @@ def test_a_goal_that_is_out_of_reach_says_what_it_would_take_and_exits_with_5(pe
     document = ended.document
     assert (ended.code, ended.err) == (3 if document["grade"] == "void" else 5, "")
     assert (document["until"]["reached"], document["until"]["target_ratio"]) == (False, 0.0001)
-    assert document["until"]["needs_s"] > 5
+    assert document["grade"] == "void" or document["until"]["needs_s"] > 5
 
 
 def test_a_goal_that_cannot_be_read_is_wrong_use(perfkit, noop_server, bodies):

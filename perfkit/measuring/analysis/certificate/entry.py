@@ -49,6 +49,13 @@ class Certificate:
         """The worst cost of a failed entry, with every failure's reason, the worst first."""
         return grade(self._reasons("void"), self._reasons("unsteady"), self._reasons("short"))
 
+    def withheld(self) -> Certificate:
+        """Without figures that a run of this grade does not have: none of a void one, no P99 of an unsteady one."""
+        label = self.grade.label
+        if label not in ("void", "unsteady"):
+            return self
+        return Certificate(entries=tuple(_withheld(one, label) for one in self.entries))
+
     def _reasons(self, cost: Cost) -> list[str]:
         return [one.reason for one in self.entries if one.status == "fail" and one.costs == cost]
 
@@ -60,6 +67,17 @@ class Certificate:
             "counts": {status: counts[status] for status in STATUSES},
             "entries": [one.to_json() for one in self.entries],
         }
+
+
+_RESULTS = ("precision", "coordinated omission")
+
+
+def _withheld(entry: Entry, label: str) -> Entry:
+    is_result = entry.name in _RESULTS and entry.status != "not applicable"
+    if not is_result or (label == "unsteady" and not any(name.startswith("p99") for name in entry.figures)):
+        return entry
+    what = "result" if label == "void" else "P99"
+    return not_applicable(entry.name, entry.origin, entry.costs, f"{label}: there is no {what}", entry.threshold)
 
 
 def held(cost: Cost, failures: Iterable[str]) -> tuple[Status, Cost, str]:

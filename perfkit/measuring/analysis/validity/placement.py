@@ -21,7 +21,8 @@ def check_cores_apart(run: RunData) -> Check:
     model = str((run.settings or {}).get("model", ""))
     if run.settings is not None and not run.simulated and not is_light(model):
         return not_judged(_NAME, 0, ORIGIN, "the model computes on all cores; the generator's share of them is judged")
-    used = {int(core) for report in run.generator_reports for core in report.get("cpus") or ()}
+    generators = [one for report in run.generator_reports for one in report.get("generators") or [report]]
+    used = {int(core) for generator in generators for core in generator.get("cpus") or ()}
     if not run.server_cpus or not used:
         return not_judged(_NAME, 0, ORIGIN, "which cores server and generator used is not known")
     shared = sorted(used & set(run.server_cpus))

@@ -9,8 +9,10 @@ import pytest
 
 from perfkit.measuring.analysis.certificate.instruments import FIGURES
 from perfkit.measuring.analysis.measured import measure_windows
+from perfkit.measuring.analysis.precision import Goal
 from perfkit.measuring.analysis.summary import summarise
 from perfkit.measuring.analysis.validity import run_checks
+from perfkit.records import INSTANTS
 
 ENDINGS = ("_ratio", "_s", "_rps", "_bytes")
 COUNTS = {
@@ -110,6 +112,12 @@ def test_a_generator_on_the_servers_core_voids_the_run(on_cores):
     assert entries_of(on_cores([0], [1]))["generator core"].status == "pass"
 
 
+def test_each_of_several_generators_must_keep_off_the_servers_core(on_cores):
+    run = on_cores([0], [1])
+    reports = [{**report, "generators": [{"cpus": [1]}, {"cpus": [0]}]} for report in run.generator_reports]
+    assert entries_of(dataclasses.replace(run, generator_reports=reports))["generator core"].status == "fail"
+
+
 def test_where_cores_must_be_shared_the_generator_may(on_cores):
     for run in (on_cores([0], [0], usable_cores=1), on_cores([0, 1], [0, 1], simulated=False), on_cores([], [0])):
         assert entries_of(run)["generator core"].status == "not applicable"
@@ -152,12 +160,24 @@ def test_noise_is_recorded_flagged_and_costs_nothing(healthy_run):
 
 
 def test_what_a_waiting_generator_hides_is_told(scenario):
-    run = scenario(seed=1, shape="normal", users=4, workers=2, seconds=8.0).run()
+    run = scenario(seed=1, shape="normal", rate_rps=20.0, seconds=40.0).run()
     waited = run.requests.copy()
     waited["sent_ns"] = waited["received_ns"] - 1_000_000
-    found = entries_of(dataclasses.replace(run, requests=waited))["coordinated omission"]
+    waited[[f"{name}_ns" for name in INSTANTS if name not in ("scheduled", "sent", "received")]] = pd.NA
+    foreign = {"batches": run.batches.iloc[:0], "gauges": [], "counters": [], "settings": None}
+    found = entries_of(dataclasses.replace(run, requests=waited, **foreign))["coordinated omission"]
     assert found.figures["p99_from_send_s"] == pytest.approx(0.001)
     assert found.figures["p99_over_from_send"] > 10
+
+
+def test_a_run_without_a_result_tells_none_in_its_certificate(scenario):
+    goal = Goal(quantile="p99", target_ratio=0.5, looks_s=(1.0,))
+    run = dataclasses.replace(scenario(seed=1, shape="normal", users=4, workers=2, seconds=8.0).run(), goal=goal)
+    assert entries_of(run)["precision"].status == "pass"
+    assert entries_of(run)["coordinated omission"].figures["p99_from_send_s"] is not None
+    void = entries_of(dataclasses.replace(run, profiled=True))
+    for name in ("precision", "coordinated omission"):
+        assert (void[name].status, dict(void[name].figures)) == ("not applicable", {})
 
 
 def test_what_the_generator_could_send_is_estimated_from_its_cpu_time(healthy_run):
