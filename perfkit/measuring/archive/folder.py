@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfkit.errors import ArchiveError
 from perfkit.measuring.archive import documents, durable, tables
-from perfkit.measuring.archive.format import MANIFEST_NAME, MEMBER_NAME, PIN_NAME, TABLES
+from perfkit.measuring.archive.format import MANIFEST_NAME, MEMBER_NAME, PAGE_NAME, PIN_NAME, TABLES
 from perfkit.measuring.archive.manifest import FileFacts, Manifest, files_of, from_document, to_document
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def verify_run(path: Path) -> list[str]:
             run.read(name)
         except ArchiveError as error:
             problems.append(str(error))
-    found = {str(file.relative_to(path)) for file in _files_below(path)} - {MANIFEST_NAME, PIN_NAME}
+    found = {str(file.relative_to(path)) for file in _files_below(path)} - {MANIFEST_NAME, PIN_NAME, PAGE_NAME}
     problems += [f"{path / name} is not in the manifest; remove it" for name in sorted(found - set(run.files))]
     return problems
 

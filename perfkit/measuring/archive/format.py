@@ -27,6 +27,7 @@ MANIFEST_NAME = "run.json"
 SCAN_NAME = "scan.json"
 DEMO_NAME = "demo.json"  # says which scans and runs beside it are one demo
 PIN_NAME = "pinned.txt"  # beside a manifest: pruning leaves the folder alone; no part of what was measured
+PAGE_NAME = "report.html"  # where perfkit report puts a run's page: made from the run, no part of it either
 INDEX_NAME = "index.sqlite"  # beside run folders: spares reading them all; never the truth
 
 MEMBER_NAME = re.compile(

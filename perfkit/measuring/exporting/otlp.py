@@ -38,7 +38,7 @@ def send_otlp(run: StoredRun, url: str, limit: int) -> tuple[int, int]:
     Raises ConfigError for a URL that is none, TargetFailed when the receiver is not there or refuses.
     """
     where = _endpoint(url)
-    requests, batches = run.table("requests"), run.table("batches")
+    requests, batches = run.table("requests"), spans.table_of(run, "batches")
     shown = requests.sort_values(["scheduled_ns", "accepted_ns"], kind="stable").head(limit)
     lives = list(spans.request_lives(shown, batches))
     wanted = {life.batch for life in lives}

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfkit.measuring.analysis.ledger import BOUNDARIES, has_server_half, with_batch_instants
+from perfkit.measuring.archive.format import TABLES
 from perfkit.records import BATCH_INSTANTS, STAGE_ENDS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from perfkit.measuring.archive.folder import StoredRun
 
 _STAGE_OF = {end: stage for stage, end in STAGE_ENDS.items()}
 _BATCH_BOUNDARIES = tuple(name for name in BOUNDARIES if name in BATCH_INSTANTS)
@@ -57,6 +60,13 @@ class Work:
     thread: int | None
     span: Span
     facts: Mapping[str, Any]
+
+
+def table_of(run: StoredRun, name: str) -> pd.DataFrame:
+    """A table of a run; an empty one where a run, as of a service or file of somebody else, has none."""
+    import pandas
+
+    return run.table(name) if name in run.tables else pandas.DataFrame(columns=list(TABLES[name].columns))
 
 
 def request_lives(requests: pd.DataFrame, batches: pd.DataFrame) -> Iterator[Life]:

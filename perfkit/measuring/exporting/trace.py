@@ -31,7 +31,8 @@ Event = dict[str, Any]
 
 def write_trace(run: StoredRun, path: Path, limit: int = MOST_REQUESTS) -> tuple[int, int]:
     """Write the trace of a run's first requests; returns how many it shows, and of how many. Raises ArchiveError."""
-    requests, batches, series = (run.table(name) for name in ("requests", "batches", "series"))
+    requests = run.table("requests")
+    batches, series = (spans.table_of(run, name) for name in ("batches", "series"))
     shown = requests.sort_values(["scheduled_ns", "accepted_ns"], kind="stable").head(limit)
     document = {
         "displayTimeUnit": "ms",

@@ -14,11 +14,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the page and say where it is."""
+    from perfkit.measuring.archive.format import PAGE_NAME
     from perfkit.showing.cli import console
     from perfkit.showing.report.collect import page_of_folder
     from perfkit.showing.report.page import write_page
 
-    page = options.out or options.folder / "report.html"
+    page = options.out or options.folder / PAGE_NAME
     write_page(page, page_of_folder(options.folder))
     console.say(f"report: {page}")
     return 0

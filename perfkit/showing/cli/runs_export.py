@@ -102,11 +102,11 @@ def _tables(name: str) -> Callable[[Subject, Path, argparse.Namespace], _Told]:
 
 
 def _report(subject: Subject, out: Path, options: argparse.Namespace) -> _Told:
-    from perfkit.showing.report.collect import report_of_folder
-    from perfkit.showing.report.page import write_report
+    from perfkit.showing.report.collect import page_of_folder
+    from perfkit.showing.report.page import write_page
 
     folder = subject.entry.path if options.point is None else subject.one.path
-    write_report(out, report_of_folder(folder))
+    write_page(out, page_of_folder(folder))
     return {"files": [str(out)]}
 
 

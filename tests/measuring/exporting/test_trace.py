@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from perfkit.errors import ArchiveError
 from perfkit.measuring.analysis.ledger import stage_table
 from perfkit.measuring.exporting.trace import REQUESTS_PID, SERVICE_PID, write_trace
+from perfkit.measuring.importers.foreignrun import judged, save_import
 from perfkit.measuring.importers.formats import read_file
 
 NUMBER, WHOLE, TEXT = {"type": "number", "minimum": 0}, {"type": "integer", "minimum": 0}, {"type": "string"}
@@ -145,7 +147,17 @@ def test_a_long_run_shows_its_first_requests_and_says_how_many(real, tmp_path):
     assert sorted(one["args"]["request_id"] for one in whole) == sorted(first["request_id"])
 
 
-def test_a_run_without_a_table_is_an_error_that_names_it(tiny, tmp_path):
-    del tiny.files["batches.parquet"]
-    with pytest.raises(ArchiveError, match=r"holds no batches\.parquet"):
+def test_a_run_of_a_foreign_file_shows_what_it_knows_of_each_request(tmp_path):
+    sample = Path(__file__).parents[1] / "importers" / "samples" / "jmeter.csv"
+    run = save_import(tmp_path, judged(read_file(sample)))
+    (shown, total), document, _ = trace_of(run, tmp_path)
+    jsonschema.validate(document, SCHEMA)
+    assert_nested(complete(document))
+    assert (shown, total) == (20, 20)
+    assert {one["name"] for one in complete(document) if one["cat"] == "stage"} == {"service"}
+
+
+def test_a_run_without_requests_is_an_error_that_names_them(tiny, tmp_path):
+    del tiny.files["requests.parquet"]
+    with pytest.raises(ArchiveError, match=r"holds no requests\.parquet"):
         write_trace(tiny, tmp_path / "x.json")

@@ -77,6 +77,11 @@ def test_a_changed_byte_is_shown_and_is_no_success(perfkit, archive):
     assert "server.log is not what the run saved" in ended.out
 
 
+def test_a_runs_page_beside_it_is_no_damage(perfkit, archive):
+    assert perfkit("report", archive / "day-1").code == 0
+    assert perfkit("runs", "show", "day-1").code == 0
+
+
 def test_an_unfinished_scan_is_shown_as_far_as_it_is(perfkit, archive):
     planted = runpy.run_path(str(PLANTED))["planted_contents"]
     plan = {"points": [{"settings": {"model": "noop"}}], "order": [[0], [0]]}
