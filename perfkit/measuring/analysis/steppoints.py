@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfkit.measuring.analysis.measured import measure_windows
 from perfkit.measuring.analysis.occupancy import in_flight_mean
+from perfkit.measuring.analysis.recovery import recovery
 from perfkit.measuring.analysis.scaling.knee import find_knee
 from perfkit.measuring.analysis.stepping import StepSpan, moving_step, step_run, step_spans, varied_by
 from perfkit.measuring.analysis.summary import summarise
@@ -30,7 +31,7 @@ def step_points(run: RunData, whole: dict[str, Any]) -> dict[str, Any]:
         voided = {"grade": "void", "reasons": list(whole["reasons"])}
         return {"steps": [moving_step(run, span) | voided for span in spans], "knee": None}
     steps = [_point(run, span) if span.is_level else moving_step(run, span) for span in spans]
-    return {"steps": steps, "knee": _knee(steps)}
+    return {"steps": steps, "knee": _knee(steps), **recovery(run, spans)}
 
 
 def _point(run: RunData, span: StepSpan) -> dict[str, Any]:

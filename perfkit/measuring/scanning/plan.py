@@ -97,7 +97,7 @@ def find_field(name: str, load: Load | None) -> str:
     known = fields.known_names(ServerSettings)
     if load is None:
         raise ConfigError(f"unknown setting {name}; known: {', '.join(known)}")
-    known += [f"{LOAD}{known}" for known, _, _ in fields.leaves(type(load))]
+    known += [f"{LOAD}{known}" for known in fields.known_names(type(load))]
     raise ConfigError(f"unknown setting {name}; known with a load in {load.loop} loop: {', '.join(known)}")
 
 

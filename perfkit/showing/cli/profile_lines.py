@@ -25,12 +25,20 @@ def profile_lines(point: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]
             yield f"{step['name']}: {step['grade']}, {count_text(step['requests'])} requests: {step['reasons'][0]}"
     if point.get("steps") and point.get("knee"):
         yield f"Knee: {point['knee']['setting']} {knee_text(point['knee'])} ({point['knee']['method']})"
+    if "recovery_s" in point:
+        yield _recovery(point["recovery_s"])
     yield from _sets(point.get("payload_sets", ()))
     yield from _soak(point.get("soak", {}))
     if "arrivals" in point:
         yield _burstiness(point["arrivals"], point["load"]["bursts"])
     for report in reports:
         yield from _generators(report.get("generators") or ())
+
+
+def _recovery(recovery_s: float | None) -> str:
+    if recovery_s is None:
+        return "after the spike the median latency did not come back to within a tenth of what it was before"
+    return f"after the spike the median latency was back within a tenth after {format_duration(recovery_s)}"
 
 
 def _sets(sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:

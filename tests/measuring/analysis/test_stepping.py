@@ -112,3 +112,32 @@ def test_a_load_that_was_stopped_early_has_steps_that_ended_with_it(stairs_run):
 def test_a_load_at_one_level_has_no_steps(healthy_run):
     assert by_design(healthy_run) == ()
     assert step_points(healthy_run, summarise(healthy_run).to_json()) == {}
+
+
+@pytest.fixture(scope="module")
+def spiked_run(scenario):
+    """20 req/s before one worker of 10 ms, and 200 for ten seconds in the middle: a backlog of about a thousand."""
+    serve_open = scenario.play.__globals__["serve_open"]
+
+    class Spike(scenario):
+        def play(self, rng, number):
+            parts = []
+            for start_s, rate in ((0.0, 20.0), (10.0, 200.0), (20.0, 20.0)):
+                parts.append(start_s + np.arange(0, 10.0, 1 / rate))
+            return serve_open(np.concatenate(parts).tolist(), 1, 1, self.service(rng, number))
+
+    run = Spike(seed=4, rounds=1, seconds=30.0, rate_rps=80.0, shape="constant").run()
+    return with_steps(run, [(20.0, 20.0), (200.0, 200.0), (20.0, 20.0)], "spike")
+
+
+def test_a_spike_that_leaves_a_backlog_for_longer_than_the_run_has_no_recovery(spiked_run):
+    assert step_points(spiked_run, summarise(spiked_run).to_json())["recovery_s"] is None
+
+
+def test_the_recovery_is_the_time_from_which_on_it_is_quick_again(spiked_run):
+    after = step_spans(spiked_run)[2].rounds[0]
+    cured = spiked_run.requests.copy()
+    late = cured["scheduled_ns"] >= after["started_ns"] + 4_000_000_000
+    cured.loc[late, "received_ns"] = cured["scheduled_ns"][late] + 10_000_000
+    found = step_points(dataclasses.replace(spiked_run, requests=cured), {"valid": True, "reasons": []})
+    assert found["recovery_s"] == pytest.approx(4.0, abs=1.1)  # to the next block of 20 requests

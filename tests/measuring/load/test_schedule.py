@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
 from perfkit.measuring.load.mixes import PlacedSet, payload_order
 from perfkit.measuring.load.schedule import arrival_offsets, first_thoughts_ns, think_times_ns
+from perfkit.measuring.load.shape import Shape
 from perfkit.measuring.load.share import Share
 
 ONE = Share()
@@ -42,6 +43,32 @@ def test_poisson_gaps_have_the_mean_and_the_spread_of_an_exponential():
     # Five standard errors of 50,000 draws: sqrt(1/n) for the mean, sqrt(2/n) for the deviation.
     assert abs(mean_ns / 1e6 - 1) < 5 * math.sqrt(1 / len(gaps))
     assert abs(deviation_ns / mean_ns - 1) < 5 * math.sqrt(2 / len(gaps))
+
+
+def counts_in(offsets, edges_s):
+    return [sum(start * 1e9 <= offset < end * 1e9 for offset in offsets) for start, end in itertools.pairwise(edges_s)]
+
+
+def test_equal_gaps_on_a_ramp_follow_the_summed_rate_exactly():
+    load = OpenLoop(rate_rps=8, arrivals="constant", profile="ramp", shape=Shape(rise_ratio=1.0))
+    # From 0 to 8 req/s in 4 s, t seconds have t^2 arrivals: the k-th is due at sqrt(k).
+    offsets = arrival_offsets(load, 4.0, 0).tolist()
+    assert offsets == [round(math.sqrt(number) * 1e9) for number in range(1, 16)]
+
+
+def test_poisson_arrivals_of_a_staircase_have_the_rate_of_each_step():
+    load = OpenLoop(rate_rps=1, profile="staircase", shape=Shape(levels="50/400/100"))
+    counts = counts_in(arrival_offsets(load, 90.0, 3), [0, 30, 60, 90])
+    for count, rate in zip(counts, (50, 400, 100), strict=True):
+        assert abs(count - 30 * rate) < 5 * math.sqrt(30 * rate)
+
+
+@given(st.sampled_from(["staircase", "ramp", "spike"]), st.sampled_from(["poisson", "bursty"]), st.integers(0, 50))
+def test_arrivals_of_every_profile_ascend_and_repeat_with_the_seed(profile, arrivals, seed):
+    load = OpenLoop(rate_rps=60, profile=profile, arrivals=arrivals)
+    offsets = arrival_offsets(load, 5.0, seed).tolist()
+    assert offsets == sorted(offsets) == arrival_offsets(load, 5.0, seed).tolist()
+    assert all(0 <= offset < 5e9 for offset in offsets)
 
 
 def test_different_seeds_give_different_arrivals():

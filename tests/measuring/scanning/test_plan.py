@@ -1,5 +1,6 @@
 """Which points, in which order, from what a user wrote?"""
 
+import itertools
 import math
 
 import pytest
@@ -96,6 +97,14 @@ def test_a_grid_holds_every_combination_in_the_order_given():
     assert [tuple(point.varied.values()) for point in points] == [(4, 2), (4, 8), (1, 2), (1, 8)]
     assert [(point.settings.workers, point.load.concurrency) for point in points] == [(4, 2), (4, 8), (1, 2), (1, 8)]
     assert list(points[0].varied) == ["workers", "concurrency"]
+
+
+def test_profile_and_its_parameters_can_be_varied_as_any_field_of_the_load():
+    load = OpenLoop(rate_rps=10.0)
+    wanted = {"profile": ("steady", "spike"), "spike_factor": (2.0, 4.0), "generators": (1, 2)}
+    named = {name: Axis(name=find_field(name, load), values=values) for name, values in wanted.items()}
+    found = [(one.load.profile, one.load.shape.spike_factor, one.load.generators) for one in grid(None, load, named)]
+    assert found == list(itertools.product(*wanted.values()))
 
 
 def test_without_an_axis_there_is_one_point():

@@ -16,6 +16,7 @@ from perfkit.measuring.analysis.payloads import LEAST_DIFFERENT, count_different
 from perfkit.measuring.analysis.precision import ORIGIN as PRECISION_ORIGIN
 from perfkit.measuring.analysis.precision import judge_precision
 from perfkit.measuring.analysis.relaxation import CLAIMED_TIMES, LEAST_TIMES, find_relaxation_s
+from perfkit.measuring.analysis.repeats import repeated_ratio
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.latency import Quantile
@@ -110,7 +111,11 @@ def _payloads(run: RunData, measured: Measured) -> Entry:
     return Entry(
         name=name,
         status=status,
-        figures={"different_payloads": different, "requests": len(measured.rows)},
+        figures={
+            "different_payloads": different,
+            "requests": len(measured.rows),
+            "repeated_ratio": repeated_ratio(len(measured.rows), different),
+        },
         threshold=LEAST_DIFFERENT,
         origin=PAYLOADS_ORIGIN,
         costs=costs,
