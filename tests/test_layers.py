@@ -64,7 +64,7 @@ MAY_IMPORT = {
         "phase": {*INSTRUMENTS, "joining"},
         "experiment": {*INSTRUMENTS, "joining", "phase"},
         "profile": {*INSTRUMENTS, "joining", "phase", "experiment"},
-        "recount": {*INSTRUMENTS, "experiment"},
+        "recount": {"analysis", "archive"},
         "scanning": {*INSTRUMENTS, "joining", "phase", "experiment", "profile"},
         "until": {*INSTRUMENTS, "phase", "experiment"},
         "replicates": {*INSTRUMENTS, "phase", "experiment", "until"},

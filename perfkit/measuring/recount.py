@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
+from perfkit.errors import ArchiveError
 from perfkit.measuring.analysis.blocks import Interval
 from perfkit.measuring.analysis.latency import Quantile, quantile
 from perfkit.measuring.analysis.measured import measure_windows
+from perfkit.measuring.analysis.rundata import RunData
 from perfkit.measuring.analysis.summary import QUANTILES
 from perfkit.measuring.analysis.throughput import throughput
-from perfkit.measuring.archive.folder import RunContents, StoredRun
-from perfkit.measuring.experiment import run_data
+from perfkit.measuring.archive.folder import StoredRun
 
 _COLUMNS = ("request_id", "round", "end_state", "scheduled_ns", "sent_ns", "received_ns")
 
@@ -28,13 +30,15 @@ class Recount:
     throughput: Interval
     latency: Mapping[str, Quantile]
 
+    def to_json(self) -> dict[str, Any]:
+        """As `perfkit runs show --recount --json` prints it."""
+        latency_s = {name: one.to_json() for name, one in self.latency.items()}
+        return {"requests": self.requests, "throughput_rps": self.throughput.to_json(), "latency_s": latency_s}
+
 
 def recount(run: StoredRun) -> Recount:
     """Rate and quantiles of a saved run with their 95 % intervals; raises ArchiveError."""
-    requests = run.columns("requests", _COLUMNS)
-    nothing = requests.iloc[:0]
-    tables = {"requests": requests, "batches": nothing, "series": nothing}
-    data = run_data(RunContents(manifest=run.manifest, tables=tables))
+    data = _run_data(run)
     measured = measure_windows(data)
     return Recount(
         requests=len(measured.rows),
@@ -42,4 +46,27 @@ def recount(run: StoredRun) -> Recount:
         latency={
             name: quantile(measured.latency_s, measured.sizes, p, measured.seconds) for name, p in QUANTILES.items()
         },
+    )
+
+
+def _run_data(run: StoredRun) -> RunData:
+    """What finding the measured windows takes; the rest is left empty."""
+    requests, manifest = run.columns("requests", _COLUMNS), run.manifest
+    if not manifest.rounds:
+        raise ArchiveError(f"{run.path} tells no rounds, so nothing says when its load ran; measure again")
+    return RunData(
+        requests=requests,
+        batches=requests.iloc[:0],
+        series=requests.iloc[:0],
+        rounds=manifest.rounds,
+        gauges=(),
+        counters=(),
+        generator_reports=(),
+        load=manifest.load,
+        settings=None,
+        simulated=manifest.simulated,
+        usable_cores=1,  # not asked for
+        profiled=False,
+        started_ns=manifest.rounds[0]["started_ns"],
+        ended_ns=manifest.rounds[-1]["ended_ns"],
     )

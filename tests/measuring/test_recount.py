@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from perfkit.errors import ArchiveError
@@ -39,3 +41,9 @@ def test_a_changed_file_is_refused_before_a_row_is_read(run):
             recount(run.stored)
     finally:
         path.write_bytes(whole)
+
+
+def test_a_run_without_rounds_cannot_be_recounted(run):
+    manifest = dataclasses.replace(run.stored.manifest, rounds=[])
+    with pytest.raises(ArchiveError, match="tells no rounds"):
+        recount(dataclasses.replace(run.stored, manifest=manifest))

@@ -12,11 +12,15 @@ from perfkit.showing.cli.runs_list import entry_document
 if TYPE_CHECKING:
     from perfkit.measuring.archive.entries import RunEntry
     from perfkit.measuring.archive.folder import StoredRun
+    from perfkit.measuring.recount import Recount
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the action."""
     runs.add_wanted(parser)
+    parser.add_argument(
+        "--recount", action="store_true", help="read rate and quantiles anew from the raw requests, whatever the grade"
+    )
     runs.add_json(parser)
 
 
@@ -32,10 +36,14 @@ def run(options: argparse.Namespace) -> int:
         raise ArchiveError(f"{entry.path} is broken: {entry.reason}")
     stored, points = _held(entry)
     problems = [problem for one in stored for problem in verify_run(one.path)]
+    counts = _recounts(stored) if options.recount and not problems else []
     if options.json:
-        console.print_json(_document(entry, stored, points) | {"problems": problems})
+        recounted = {"recounts": [one.to_json() for one in counts]} if options.recount else {}
+        console.print_json(_document(entry, stored, points) | recounted | {"problems": problems})
     else:
         _tell(entry, stored, points)
+        for one in counts:
+            console.say(_recount_text(one))
         console.say("every byte is as saved" if not problems else "\n".join(problems))
     return ArchiveError.exit_code if problems else 0
 
@@ -52,6 +60,22 @@ def _held(entry: RunEntry) -> tuple[list[StoredRun], Sequence[Mapping[str, Any]]
     if scan.is_finished:
         return [scan.run(index) for index in range(entry.points)], scan.header.points
     return [scan.part(part) for part in scan.done_parts()], []
+
+
+def _recounts(stored: Sequence[StoredRun]) -> list[Recount]:
+    from perfkit.measuring.recount import recount
+
+    return [recount(one) for one in stored if one.manifest.rounds]  # an imported file has none
+
+
+def _recount_text(one: Recount) -> str:
+    from perfkit.units import format_duration, format_rate
+
+    found = ", ".join(
+        f"{name.upper()} {format_duration(q.value)} ({format_duration(q.low)} to {format_duration(q.high)})"
+        for name, q in one.latency.items()
+    )
+    return f"recounted from {one.requests:,} raw requests: {format_rate(one.throughput.value)}, {found}"
 
 
 def _document(entry: RunEntry, stored: Sequence[StoredRun], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

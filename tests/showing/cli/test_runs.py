@@ -70,6 +70,14 @@ def test_a_shown_run_as_json_holds_point_settings_code_and_files(perfkit, archiv
     assert set(document["files_bytes"]) >= {"requests.parquet", "stacks/default.json", "logs/server.log"}
 
 
+def test_rate_and_quantiles_can_be_recounted_from_the_raw_requests(perfkit, archive):
+    assert "recounted" not in perfkit("runs", "show", "day-1").out
+    ended = perfkit("runs", "show", "day-1", "--recount")
+    assert (ended.code, "recounted from " in ended.out, " raw requests: " in ended.out) == (0, True, True)
+    (found,) = perfkit("runs", "show", "day-1", "--recount", "--json").document["recounts"]
+    assert sorted(found) == ["latency_s", "requests", "throughput_rps"]
+
+
 def test_a_changed_byte_is_shown_and_is_no_success(perfkit, archive):
     (archive / "day-1" / "logs" / "server.log").write_text("forged")
     ended = perfkit("runs", "show", archive / "day-1")
