@@ -22,8 +22,12 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "Work that each pair of requests costs each other, such as moving shared data: curves fall again.",
     ),
     ("bounds", "What throughput cannot exceed: users over the time of a lone one, and the busiest station's limit."),
+    ("certificate", "All that a run was held against: each figure, its limit with its origin, and what failing costs."),
     ("sound", "Every self-test passed, the run was steady, and every quantile has a value."),
-    ("short", "Sound, but too few requests for some quantile; the table says how long a run it needs."),
+    (
+        "short",
+        "Sound, but too few requests for some quantile (the table says how long a run it needs), or only one payload.",
+    ),
     ("unsteady", "Warm-up, drift or overload in the measured time: shown, but never the best point."),
     ("void", "An instrument failed its self-test: the figures do not count."),
     ("closed loop", "A fixed number of users, each of which sends its next request after the reply. For capacity."),

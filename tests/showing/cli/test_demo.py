@@ -81,6 +81,7 @@ def assert_is_read_back(folder, document):
     """What lies on the disk is what was printed."""
     found = open_tour(folder)
     assert list(found.scan.points) == document["points"]
+    assert all(point["certificate"]["entries"] for point in document["points"])
     assert [(series.varied, series.indices) for series in found.series] == [
         ("workers", (0, 1)),
         ("batch.max_size", (1, 2)),

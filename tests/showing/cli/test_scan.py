@@ -18,6 +18,7 @@ def test_json_is_one_document_and_the_only_thing_printed(perfkit):
     assert set(document) == {"schema", "simulated", "points", "knee", "knee_estimates", "fits", "best", "folder"}
     assert [point["varied"] for point in points] == [{"workers": 2}, {"workers": 1}]
     assert {point["load"]["concurrency"] for point in points} == {4}
+    assert [point["certificate"]["grade"] for point in points] == [point["grade"] for point in points]
     assert os.listdir("perfkit-runs") == [os.path.basename(document["folder"])]
     assert document == open_scan_results(Path(document["folder"])).to_json()
 
