@@ -54,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_across_machines(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary for a pull request or a job")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML")
-    parser.add_argument("--resume", action="store_true", help="go on with the unfinished measurement in --out")
+    parser.add_argument(
+        "--resume", action="store_true", help="with --against: go on with the unfinished measurement in --out"
+    )
     flags.add_output(parser, "folder for the runs that are measured now (default: a new one in perfkit-runs)")
 
 
@@ -105,9 +107,11 @@ def _rule(options: argparse.Namespace) -> Rule:
 
 
 def _candidate(options: argparse.Namespace) -> Side:
+    import dataclasses
+
     from perfkit.showing.cli.sides import DEFAULT, read_side
 
-    return read_side(DEFAULT, options)
+    return dataclasses.replace(read_side(DEFAULT, options), label="candidate")
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -134,7 +138,7 @@ def _interleaved(options: argparse.Namespace) -> Comparison:
     plan = ComparisonPlan(
         a=read_side(options.against, _without_changes(options)),
         b=_candidate(options),
-        pairs=options.runs or _RUNS,
+        pairs=_RUNS if options.runs is None else options.runs,
         seconds=options.seconds or _SECONDS,
         seed=options.seed,
     )
@@ -178,6 +182,9 @@ def _measure(options: argparse.Namespace, side: Side, folder: Path, usual: tuple
     from perfkit.measuring.comparing.baseline import measure_replicates
     from perfkit.showing.cli import console
 
-    runs, seconds = options.runs or usual[0], options.seconds or usual[1]
+    if options.resume:
+        raise ConfigError("--resume goes on with a measurement in turns (--against); name a new folder instead")
+    runs = usual[0] if options.runs is None else options.runs
+    seconds = options.seconds or usual[1]
     with console.tour_progress(options.json) as tell:
         return measure_replicates(side, runs, seconds, folder, tell)

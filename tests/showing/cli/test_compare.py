@@ -4,7 +4,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from perfkit.errors import ConfigError
 from perfkit.measuring.archive.folder import load_run
+from perfkit.showing.cli import gate
 
 QUICK = ("--model", "noop", "--seconds", "0.2")
 CANNOT_TELL = (("inconclusive", 5), ("void", 3))  # one run a side shows nothing; a busy machine may void it
@@ -48,13 +50,21 @@ def test_a_baseline_is_recorded_and_a_candidate_held_against_it(perfkit, tmp_pat
     assert [one["metric"] for one in only.document["comparison"]["metrics"]] == ["throughput_rps"]
 
 
-def test_a_gate_measures_both_sides_in_turns_when_given_settings(perfkit):
-    ended = perfkit(
-        "gate", "--against", "default", "--set", "workers=2", *QUICK, "--runs", "1", "--out", "it", "--json"
+def test_a_gate_measures_both_sides_in_turns_when_given_settings(perfkit, monkeypatch):
+    plans = []
+
+    def measure_plan(options, plan, rule):
+        plans.append(plan)
+        raise ConfigError("seen")
+
+    monkeypatch.setattr(gate, "measure_plan", measure_plan)
+    assert (
+        perfkit("gate", "--against", "workers=3", "--set", "workers=2", *QUICK, "--runs", "4").line == "perfkit: seen"
     )
-    assert (ended.document["answer"], ended.code) in CANNOT_TELL
-    comparison = ended.document["comparison"]
-    assert (comparison["interleaved"], comparison["a"], comparison["b"]) == (True, "default", "default")
+    (plan,) = plans
+    assert (plan.a.label, plan.a.settings.workers) == ("workers=3", 3)
+    assert (plan.b.label, plan.b.settings.workers) == ("candidate", 2)
+    assert (plan.pairs, plan.seconds) == (4, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +82,8 @@ def test_a_gate_measures_both_sides_in_turns_when_given_settings(perfkit):
         (("gate", "--record", "x", "--out", "y"), "--record names the folder itself"),
         (("gate", "--against", "default", "--candidate", "x"), "with --against both sides are measured now"),
         (("gate", "--record", "x", "--worse-than", "0"), "'0' is no share"),
+        (("gate", "--record", "x", "--model", "noop", "--resume"), "--resume goes on with a measurement in turns"),
+        (("gate", "--record", "x", "--model", "noop", "--runs", "0"), "runs is 0"),
     ],
 )
 def test_a_question_without_sense_is_refused_in_one_line(perfkit, words, says):

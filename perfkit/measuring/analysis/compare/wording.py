@@ -28,7 +28,7 @@ def _why_inconclusive(findings: Findings) -> str:
     open_ones = [one for one in findings.judged if one.verdict == "inconclusive"]
     if not open_ones:
         return "no metric has enough values"
-    if any(one.shift is not None and one.shift.low_ratio is None for one in open_ones):
+    if all(one.shift is not None and one.shift.low_ratio is None for one in open_ones):
         return "too few runs for any interval"
     names = ", ".join(one.metric.title for one in open_ones)
     return f"neither a change that matters nor its absence is shown for {names}"
