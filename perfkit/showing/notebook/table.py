@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 
+from perfkit.measuring.analysis.scaling.wording import scaling_answers
 from perfkit.measuring.experiment import Run
 from perfkit.measuring.scanning.contrast import Contrast
 from perfkit.measuring.scanning.grid import Scan
@@ -62,7 +63,7 @@ def _notes(result: Run | Scan, section: Mapping[str, Any], left_out: int) -> Ite
         yield f"{left_out} more points are not shown; `points` holds them all."
     for label, knee in knees_by_label(section["knee"]).items():
         yield f"Knee{f' of {label}' if label else ''}: {knee_text(knee)} ({knee['method']})."
-    yield from limit_texts(section.get("fits") or {})
+    yield from limit_texts(section.get("fits") or {}, scaling_answers)
     if isinstance(result, Scan):
         yield recommendation(result.best())
     else:

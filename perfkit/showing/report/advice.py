@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perfkit.measuring.analysis.scaling.wording import scaling_sentences
@@ -11,6 +11,7 @@ from perfkit.measuring.analysis.usable import interval_of, rate_of
 from perfkit.units import format_interval, format_number, format_percent, format_rate
 
 Points = Sequence[Mapping[str, Any]]
+Say = Callable[[Mapping[str, Any]], list[str]]
 
 _NOTABLE_PADDING = 0.2  # above this share of computed tokens, padding is worth a sentence
 
@@ -22,12 +23,10 @@ def recommendation(best: Mapping[str, Any] | None) -> str:
     return f"Recommended: {best['reason']}"
 
 
-def limit_texts(fits: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What limits each curve, by its label ("" for the only one), in sentences."""
+def limit_texts(fits: Mapping[str, Mapping[str, Any]], say: Say = scaling_sentences) -> list[str]:
+    """What limits each curve, by its label ("" for the only one), in sentences of one kind."""
     return [
-        f"{label}: {sentence}" if label else sentence
-        for label, scaling in fits.items()
-        for sentence in scaling_sentences(scaling)
+        f"{label}: {sentence}" if label else sentence for label, scaling in fits.items() for sentence in say(scaling)
     ]
 
 

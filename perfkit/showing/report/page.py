@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from perfkit.errors import ArchiveError
+from perfkit.measuring.analysis.scaling.wording import scaling_answers, scaling_silences
 from perfkit.showing.plots.gpu import plot_gpu
 from perfkit.showing.plots.ledger import ledger_table, plot_ledger
 from perfkit.showing.plots.points import knee_text, knees_by_label
@@ -49,6 +50,7 @@ class Section:
     curve: Chart | None
     tradeoff: Chart | None
     knees: tuple[str, ...]
+    unsaid: tuple[str, ...]
     best: str
     gpus: tuple[GpuRow, ...]
 
@@ -125,7 +127,8 @@ def _section(scan: Mapping[str, Any], at: int) -> Section:
         curve=chart_of(f"scan-{at}", figure) if has_curve else None,
         ledger=chart_of(f"ledger-{at}", plot_ledger(ledger_table(series, varied), varied)),
         tradeoff=chart_of(f"tradeoff-{at}", plot_tradeoff(tradeoff, varied)) if has_curve else None,
-        knees=(*_knee_texts(knee), *limit_texts(fits)),
+        knees=(*_knee_texts(knee), *limit_texts(fits, scaling_answers)),
+        unsaid=tuple(limit_texts(fits, scaling_silences)),
         gpus=tuple(gpu_rows(series, varied)),
         best=f"Best of this scan: {best['reason']} (judged by {best['basis'].upper()})." if best else "",
     )

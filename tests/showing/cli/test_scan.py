@@ -91,6 +91,8 @@ def test_a_latency_budget_reaches_the_best_point_and_one_estimator_of_the_knee(p
     words = ("scan", "--model", "noop", "--vary", "workers=1,2,3", *QUICK, "--out", "mine", "--json")
     without = perfkit(*words).document
     within = perfkit(*words, "--resume", "--p99", "1e-9").document
-    assert without["knee_estimates"][0]["refusal"] != within["knee_estimates"][0]["refusal"]
+    scan = open_scan_results(Path("mine"))
+    assert without["knee_estimates"] == scan.scaling().to_json()["knee_estimates"]
+    assert within["knee_estimates"] == scan.scaling(1e-9).to_json()["knee_estimates"]
     assert within["best"] is None
     assert within["points"] == without["points"]

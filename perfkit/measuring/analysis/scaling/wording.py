@@ -12,24 +12,28 @@ _LEAST_SHOWN = 0.001  # smaller residuals have no meaning
 
 
 def scaling_sentences(scaling: Json) -> list[str]:
-    """One sentence a fit, refusals with their reasons; `scaling` holds `fits`, `knee` and `knee_estimates`."""
-    fits = scaling.get("fits")
-    if not fits:
-        return []
-    return [*_curve(fits), _batches(fits), *_estimates(scaling)]
+    """What the fits say and then what they do not; `scaling` holds `fits`, `knee` and `knee_estimates`."""
+    return [*scaling_answers(scaling), *scaling_silences(scaling)]
 
 
-def _curve(fits: Json) -> list[str]:
-    """What the curve shows; where neither fit is possible for one and the same reason, that once."""
-    usl, bounds = fits["usl"], fits["bounds"]
-    if usl["refusal"] and usl["refusal"] == bounds["refusal"]:
-        return [f"No USL fit and no bounds: {usl['refusal']}."]
-    return [_limit(usl), _bounds(bounds)]
+def scaling_answers(scaling: Json) -> list[str]:
+    """A sentence for each fit that could be made."""
+    said = (("usl", _limit), ("bounds", _bounds), ("batch_model", lambda _: _batches(scaling["fits"])))
+    return [say(scaling["fits"][name]) for name, say in said if not scaling["fits"][name]["refusal"]]
+
+
+def scaling_silences(scaling: Json) -> list[str]:
+    """Why each other fit was refused, and which estimators of the knee say nothing."""
+    fits = scaling["fits"]
+    usl, bounds = fits["usl"]["refusal"], fits["bounds"]["refusal"]
+    curve = [f"What limits it: no USL fit: {usl}." if usl else "", f"Bounds: none: {bounds}." if bounds else ""]
+    if usl and usl == bounds:
+        curve = [f"No USL fit and no bounds: {usl}."]
+    batches = [_no_batches(fits)] if fits["batch_model"]["refusal"] else []
+    return [*filter(None, curve), *batches, *_estimates(scaling)]
 
 
 def _limit(usl: Json) -> str:
-    if usl["refusal"]:
-        return f"What limits it: no USL fit: {usl['refusal']}."
     shares, most = usl["shares_at_most"], usl["values"][-1]
     spent = (
         f"at {most:g} users a turn is {_percent(shares['work'])} own work, {_percent(shares['contention'])} contention "
@@ -52,8 +56,6 @@ def _peak(usl: Json) -> str:
 
 
 def _bounds(bounds: Json) -> str:
-    if bounds["refusal"]:
-        return f"Bounds: none: {bounds['refusal']}."
     alone, ceiling = (_rate(bounds[name]) for name in ("alone_rps", "ceiling_rps"))
     text = (
         f"Bounds: {alone} for each user, {ceiling} in all ({bounds['ceiling_of']}); "
@@ -65,11 +67,17 @@ def _bounds(bounds: Json) -> str:
     )
 
 
+def _no_batches(fits: Json) -> str:
+    computes = _computes(fits["device_model"])
+    return f"Batch model: none: {fits['batch_model']['refusal']}{f'; {computes}' if computes else ''}."
+
+
+def _computes(device: Json) -> str:
+    return "" if device["refusal"] else f"the device computes {_line(device)}"
+
+
 def _batches(fits: Json) -> str:
-    model, device = fits["batch_model"], fits["device_model"]
-    computes = "" if device["refusal"] else f"the device computes {_line(device)}"
-    if model["refusal"]:
-        return f"Batch model: none: {model['refusal']}{f'; {computes}' if computes else ''}."
+    model, computes = fits["batch_model"], _computes(fits["device_model"])
     size, crew = model["sizes"][-1], model["workers"] or 1
     most = crew * size / (model["fixed_s"]["value"] + model["per_request_s"]["value"] * size)
     return (

@@ -43,7 +43,7 @@ def test_calls_say_what_a_full_batch_can_give(curve):
         for b in (1, 2, 4, 10)
     ]
     points = curve({1: 10.0, 2: 20.0}, name="batch.max_size", calls=calls, settings={"device": "cpu"})
-    text = sentences(points)[1]
+    text = sentences(points)[0]
     assert text.startswith("Batch model: a call keeps a worker 12.3 ms (12.3 to 12.3 ms) and 2.10 ms (2.1")
     assert "of which the device computes 5.10 ms (5.09" in text
     assert text.endswith("(batches of 1 to 10); 1 worker with full batches can do 300 req/s.")
