@@ -40,6 +40,11 @@ class Comparison:
         return self.findings.verdict
 
     @property
+    def title(self) -> str:
+        """Who against whom, and the verdict: for the head of a picture."""
+        return f"{self.labels[1]} against {self.labels[0]}: {self.verdict}"
+
+    @property
     def claim(self) -> str:
         """The verdict in one sentence."""
         return claim_of(self.findings, self.labels, self.simulated)

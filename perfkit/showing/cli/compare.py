@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         from perfkit.showing.plots.compare import compare_table, plot_compare
 
-        plot_compare(compare_table(comparison), title=comparison.claim).write_html(options.plot)
+        plot_compare(compare_table(comparison), title=comparison.title).write_html(options.plot)
     if options.json:
         console.print_json(comparison.to_json())
     else:

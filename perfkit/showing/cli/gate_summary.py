@@ -34,7 +34,8 @@ def line_text(line: GateLine, found: Gate) -> str:
     if line.worst_ratio is None:
         return f"{line.result}: {title}: too few runs for an interval"
     worst = f"{title} may be worse by up to {format_percent(max(0.0, line.worst_ratio))}"
-    return f"{line.result}: {worst} (estimate {format_change(line.worse_ratio)} worse), {allowed} is allowed"
+    size, way = format_percent(abs(line.worse_ratio)), "worse" if line.worse_ratio > 0 else "better"
+    return f"{line.result}: {worst} (estimate: {size} {way}), {allowed} is allowed"
 
 
 def markdown(found: Gate, comparison: Comparison) -> str:

@@ -51,4 +51,4 @@ def shifts(comparison: Comparison) -> Chart:
     from perfkit.showing.notebook.chart import Chart
     from perfkit.showing.plots.compare import compare_table, plot_compare
 
-    return Chart(plot_compare(compare_table(comparison), title=comparison.claim))
+    return Chart(plot_compare(compare_table(comparison), title=comparison.title))

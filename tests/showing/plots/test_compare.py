@@ -55,9 +55,8 @@ def test_the_table_holds_each_pair_and_the_shift_of_each_judged_metric(compariso
 
 
 def test_the_picture_has_its_points_its_interval_and_no_markup_of_the_users(comparison):
-    figure = plot_compare(compare_table(comparison), title=comparison.claim)
-    assert "&lt;b&gt;" in figure.layout.title.text
-    assert figure.layout.title.text.endswith("(simulated)")
+    figure = plot_compare(compare_table(comparison), title=comparison.title)
+    assert figure.layout.title.text == "new against old &lt;b&gt;: slower (simulated)"
     estimates = [trace for trace in figure.data if trace.text]
     assert [trace.text[0] for trace in estimates] == ["no difference 0 %", "slower -10.0 %"]
     assert [list(trace.error_x.array) for trace in estimates] == [[pytest.approx(0)], [pytest.approx(0)]]
