@@ -17,6 +17,7 @@ import numpy as np
 from perfkit.errors import TargetFailed
 from perfkit.explaining.twin.observed import Calls, Observed
 from perfkit.measuring.analysis.blocks import Floats, Interval, mean_interval
+from perfkit.measuring.analysis.scaling.batch_model import solve_line
 
 _LEAST_CALLS = 5  # judgement: a size that was seen less often has no mean worth fitting to
 
@@ -105,13 +106,8 @@ def fit_line(means: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
 
     Each size weighs by the root of its count, since the mean of more calls is better known.
     """
-    from scipy.optimize import nnls
-
     sizes, seconds, counts = np.array(means).T
-    weights = counts**0.25 / seconds  # squared by the norm
-    design = np.column_stack([np.ones_like(sizes), sizes]) * weights[:, None]
-    (alpha_s, beta_s), _ = nnls(design, seconds * weights)
-    return float(alpha_s), float(beta_s)
+    return solve_line(sizes, seconds, np.sqrt(counts))
 
 
 def _corun(cells: Sequence[Observed], line: tuple[float, float], slots: int) -> Interval:
