@@ -93,10 +93,17 @@ class Comparison:
 
 
 def noise_lines(runs: Sequence[Replicate]) -> tuple[str, ...]:
-    """Steal and the neighbours' load over all runs, where they were recorded."""
+    """The worst of each disturbance over all runs, where it was recorded: shown, and nothing is left out for it."""
+    worst = (
+        ("stolen by other machines, of the cores' time in a run", "stolen_ratio", format_percent),
+        ("some task waited for a core, of a run's time", "pressure_ratio", format_percent),
+        ("throttled by a quota, of a run's time", "throttled_ratio", format_percent),
+        ("cores that neighbours used", "neighbour_cores", format_number),
+    )
     lines = []
-    if stolen := [one.stolen_ratio for one in runs if one.stolen_ratio is not None]:
-        lines.append(f"stolen by other machines: at most {format_percent(max(stolen))} of the cores' time in a run")
+    for what, name, write in worst:
+        if values := [value for one in runs if (value := getattr(one, name)) is not None]:
+            lines.append(f"{what}: at most {write(max(values))}")
     if loads := [one.load_average for one in runs if one.load_average is not None]:
         ends = format_interval(format_number(min(loads)), format_number(max(loads)))
         lines.append(f"load average of the machine over the runs, their own work included: {ends}")

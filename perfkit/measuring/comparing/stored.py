@@ -76,8 +76,11 @@ def read_replicate(folder: Path) -> Replicate:
         requests=int(point.get("requests") or 0),
         values=_values(point, run),
         error_ratio=float(point.get("error_ratio") or 0.0),
-        stolen_ratio=_stolen(point),
+        stolen_ratio=_recorded(point, "steal", "stolen_ratio"),
         load_average=run.manifest.environment.get("load_average"),
+        pressure_ratio=_recorded(point, "pressure", "cpu_some_ratio"),
+        throttled_ratio=_recorded(point, "throttling", "throttled_ratio"),
+        neighbour_cores=_recorded(point, "neighbours", "cores"),
     )
 
 
@@ -85,9 +88,12 @@ def _values(point: Mapping[str, Any], run: StoredRun) -> dict[str, float | None]
     return replicate_values(point, run_data(contents_of(run)))
 
 
-def _stolen(point: Mapping[str, Any]) -> float | None:
-    found = (check.get("figure") for check in point.get("checks") or () if check.get("name") == "steal")
-    return next(found, None)
+def _recorded(point: Mapping[str, Any], entry: str, figure: str) -> float | None:
+    """A figure in an entry of the run's certificate; None where it was not recorded."""
+    entries = (point.get("certificate") or {}).get("entries") or ()
+    found = (one["figures"].get(figure) for one in entries if one.get("name") == entry)
+    value = next(found, None)
+    return None if value is None else float(value)
 
 
 def setting_of(manifest: Manifest) -> dict[str, Any]:

@@ -49,6 +49,9 @@ class Replicate:
     error_ratio: float
     stolen_ratio: float | None
     load_average: float | None
+    pressure_ratio: float | None = None  # share of the time in which some task waited for a core
+    throttled_ratio: float | None = None
+    neighbour_cores: float | None = None
 
     @property
     def is_void(self) -> bool:
