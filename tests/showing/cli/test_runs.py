@@ -70,6 +70,17 @@ def test_a_shown_run_as_json_holds_point_settings_code_and_files(perfkit, archiv
     assert set(document["files_bytes"]) >= {"requests.parquet", "stacks/default.json", "logs/server.log"}
 
 
+def test_a_run_of_a_newer_perfkit_is_named_and_says_which_perfkit_opens_it(perfkit, archive):
+    manifest = archive / "day-1" / "run.json"
+    manifest.write_text(manifest.read_text().replace('"schema": 1', '"schema": 2', 1))
+    told = "has schema 2; this perfkit reads 1 and writes 1: open it with the perfkit that wrote it, or a newer one"
+    for words in (("show", archive / "day-1"), ("export", archive / "day-1", "--as", "csv")):
+        ended = perfkit("runs", *words)
+        assert (ended.code, told in ended.line) == (3, True)
+    broken = perfkit("runs", "list", "--json").document["runs"][-1]
+    assert (broken["state"], told in broken["reason"]) == ("broken", True)
+
+
 def test_rate_and_quantiles_can_be_recounted_from_the_raw_requests(perfkit, archive):
     assert "recounted" not in perfkit("runs", "show", "day-1").out
     ended = perfkit("runs", "show", "day-1", "--recount")
