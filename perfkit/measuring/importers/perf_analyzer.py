@@ -81,6 +81,7 @@ def read_text(source: Source) -> Imported:
     blocks = list(_BLOCK.finditer(text))
     tally, levels, notes = Tally(), [], [*source.notes]
     metrics: list[Metric] = []
+    batches: dict[str, str] = {}
     stated = _BATCH.search(text)
     batch = int(stated[1]) if stated and int(stated[1]) else 1
     if batch > 1:
@@ -88,12 +89,14 @@ def read_text(source: Source) -> Imported:
     ends = [match.start() for match in blocks[1:]] + [len(text)]
     for match, end in zip(blocks, ends, strict=False):
         part = text[match.end() : end]
-        level = _text_level(match, part, batch, notes)
+        level = _text_level(match, part, batch)
         if level is None:
             tally.dropped[UNSTABLE] += 1
         else:
             tally.kept += 1
             levels.append(level)
+            if size := _server_batch(part):
+                batches[level.name] = size
             metrics += _parts(level.name, {f"server {name}": float(us) for name, us in _SPLIT.findall(part)})
     return Imported(
         path=str(source.path),
@@ -103,19 +106,16 @@ def read_text(source: Source) -> Imported:
         levels=tuple(levels),
         metrics=tuple(metrics),
         is_range=len(levels) > 1,
-        notes=tuple(notes),
+        notes=(*notes, *_batch_notes(batches)),
     )
 
 
-def _text_level(match: re.Match[str], text: str, batch: int, notes: list[str]) -> Level | None:
+def _text_level(match: re.Match[str], text: str, batch: int) -> Level | None:
     count, rate = _figure(text, r"Request count: (\d{1,15})"), _figure(text, r"Throughput: (\S+) infer/sec")
     if count is None or rate is None:
         return None
     load = "Concurrency" if match[1].lower() == "concurrency" else "Request Rate"
     value = float(match[2])
-    executed, inferred = _figure(text, r"Execution count: (\d{1,15})"), _figure(text, r"Inference count: (\d{1,15})")
-    if executed and inferred:
-        notes.append(f"{load.lower()} {value:g}: average batch on the server {inferred / executed:.3g}")
     found = {round(float(p) / 100, 8): float(us) for p, us in _PERCENTILE_LINE.findall(text)}
     figures = {
         "requests": int(count),
@@ -124,6 +124,19 @@ def _text_level(match: re.Match[str], text: str, batch: int, notes: list[str]) -
         "percentiles_s": _seconds(found),
     }
     return _level(load, value, None, figures)
+
+
+def _server_batch(text: str) -> str:
+    """Inferences an execution; empty where the server did not count both."""
+    executed, inferred = _figure(text, r"Execution count: (\d{1,15})"), _figure(text, r"Inference count: (\d{1,15})")
+    return f"{inferred / executed:.3g}" if executed and inferred else ""
+
+
+def _batch_notes(batches: Mapping[str, str]) -> list[str]:
+    """One a load, or one for all where they agree."""
+    if len(batches) > 1 and len(set(batches.values())) == 1:
+        return [f"every load: average batch on the server {next(iter(batches.values()))}"]
+    return [f"{load}: average batch on the server {batch}" for load, batch in batches.items()]
 
 
 def _level(load: str, value: float, row: int | None, figures: Mapping[str, object]) -> Level:

@@ -82,8 +82,9 @@ def _sample(line: str) -> Any:
     if not _SAMPLE.fullmatch(line.strip()):
         return None
     try:
-        return next((one for family in text_string_to_metric_families(line.strip()) for one in family.samples), None)
-    except (ValueError, KeyError, IndexError):
+        found = [one for family in text_string_to_metric_families(line.strip()) for one in family.samples]
+        return found[0]._replace(value=float(found[0].value))
+    except (ValueError, KeyError, IndexError, OverflowError):
         return None
 
 

@@ -35,16 +35,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _say(imported: Imported, findings: list[Finding]) -> None:
+    """Each finding with its figures; a rule is told where it is broken first."""
     from perfkit.showing.cli import console
     from perfkit.showing.cli.imported import print_imported
-    from perfkit.showing.report.foreignrows import NO_FINDING, finding_text
+    from perfkit.showing.report.foreignrows import NO_FINDING, NO_RESULTS, finding_text
 
     print_imported(imported)
+    told: set[str] = set()
     for finding in findings:
         headline, figures, rule = finding_text(finding)
         console.say(f"\n{headline}", style="bold")
-        console.say(f"  figures: {figures}\n  rule: {rule}")
-    console.say(f"\n{_count(findings)}" if findings else f"\n{NO_FINDING}")
+        console.say(f"  figures: {figures}")
+        if finding.check not in told:
+            console.say(f"  rule: {rule}")
+            told.add(finding.check)
+    silence = NO_FINDING if imported.levels else NO_RESULTS
+    console.say(f"\n{_count(findings)}" if findings else f"\n{silence}")
 
 
 def _count(findings: list[Finding]) -> str:

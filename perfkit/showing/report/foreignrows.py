@@ -39,6 +39,7 @@ _BASES = {
     "none": "",
 }
 NO_CERTIFICATE = "no certificate: without single requests neither intervals nor a grade can be given"
+NO_RESULTS = "There are no results of a load generator in it to audit."
 NO_FINDING = "Nothing contradicts itself in this file (which does not make it true)."
 
 
@@ -169,15 +170,13 @@ def _metrics_table(imported: Imported) -> TextTable:
 def _metric_text(metric: Metric) -> str:
     if metric.name.endswith("_bytes"):
         return format_bytes(metric.value)
-    is_instant = metric.name.endswith("start_time_seconds")
-    return (
-        format_duration(metric.value) if metric.name.endswith("_seconds") and not is_instant else _plain(metric.value)
-    )
+    is_time = metric.name.endswith("_seconds") and not metric.name.endswith("start_time_seconds")
+    return format_duration(metric.value) if is_time else _plain(metric.value)
 
 
 def _plain(value: float) -> str:
-    value = float(value)
-    return f"{value:,.0f}" if value.is_integer() else format_number(value)
+    """A count in full, anything else in three digits; a scrape may hold infinity."""
+    return f"{value:,.0f}" if float(value).is_integer() else format_number(value)
 
 
 def _series_table(series: Sequence[SeriesRow]) -> TextTable:
@@ -201,6 +200,8 @@ def _value_text(value: float, unit: str) -> str:
         return format_bytes(value) + unit.removeprefix("bytes")
     if unit == "s":
         return format_duration(value)
+    if unit == "1/s":
+        return f"{format_number(value)}/s"
     return format_quantity(value, unit) if unit in ("Hz", "W") else f"{format_number(value)} {unit}"
 
 
