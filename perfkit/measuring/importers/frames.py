@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perfkit.measuring.analysis.latency import NO_QUANTILE
 from perfkit.measuring.importers.imported import Imported, Level, percent_name
+from perfkit.measuring.importers.requests import QUANTILES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,8 +40,8 @@ def requests_frame(imported: Imported) -> DataFrame:
 
 def _row(level: Level) -> dict[str, object]:
     row: dict[str, object] = {"name": level.name} | {name: getattr(level, name) for name in _FIGURES}
-    for p, value in level.percentiles_s.items():
-        row[f"{percent_name(p)}_s"] = value
-    for p, found in level.quantiles.items():
-        row |= {f"{percent_name(p)}_low_s": found.low, f"{percent_name(p)}_high_s": found.high}
-    return row
+    for p in QUANTILES:  # in every file's table, so that several open as one
+        found = level.quantiles.get(p, NO_QUANTILE)
+        name = percent_name(p)
+        row |= {f"{name}_s": level.percentile(p), f"{name}_low_s": found.low, f"{name}_high_s": found.high}
+    return row | {f"{percent_name(p)}_s": value for p, value in level.percentiles_s.items()}

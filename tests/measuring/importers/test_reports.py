@@ -1,6 +1,7 @@
 """Are the reports of load generators read with their units, counts and gaps?"""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -213,3 +214,10 @@ def test_k6_durations_of_zero_are_no_answers(reading):
 def test_a_k6_summary_that_is_cut_is_refused_with_the_position(reading):
     with pytest.raises(ConfigError, match=r"a k6 summary that is cut or broken \(.*line 1 column \d+"):
         reading(k6_summary(False)[:-40])
+
+
+def test_a_heading_is_not_taken_for_the_line_below_it(reading):
+    text = (Path(__file__).parent / "samples" / "wrk.txt").read_text()
+    heading = "  Latency Distribution\n"
+    moved = text.replace(heading, "").replace("    Latency  ", f"{heading}    Latency  ")
+    assert reading(moved).levels[0].max_s == reading(text).levels[0].max_s == 1.2

@@ -154,3 +154,9 @@ def test_an_interpolated_percentile_lies_in_the_bucket_of_the_true_one(values, p
     high = next(end for end in ends if true <= end)
     low = max([0.0, *(end for end in ends if end < true)])
     assert low <= found <= high
+
+
+def test_a_sample_too_large_for_any_number_is_no_sample(reading):
+    imported = reading("# TYPE x counter\nx_total " + "9" * 400 + "\ny_total 3\n")
+    assert [(one.name, one.value) for one in imported.metrics] == [("y_total", 3.0)]
+    assert imported.rows.dropped == {"line that is no sample": 1}
