@@ -107,7 +107,7 @@ def _distances(logs: Floats) -> Floats:
 
 
 def _best_split(distances: Floats) -> tuple[int, float]:
-    """Where two stretches differ most, and by how much: the scaled energy distance, equations 5 and 8 of the paper.
+    """Where two stretches differ most, and by how much: the scaled energy distance of the paper.
 
     `distances` has shape (runs, runs). For a split into m and k runs it is
     m k / (m + k) (2 mean|x - y| - mean|x - x'| - mean|y - y'|), the last two over distinct runs.
