@@ -14,11 +14,11 @@ from perfkit.errors import ConfigError
 from perfkit.measuring.importers import jmeter_summary, locust_json
 from perfkit.measuring.importers.audit import audit_document
 from perfkit.measuring.importers.foreignrun import judged
-from perfkit.measuring.importers.formats import read_file
+from perfkit.measuring.importers.formats import FORMATS, read_file
 from perfkit.showing.report.foreignrows import facts, tables
 
 HERE = Path(__file__).parent
-SMALL = 6000  # bytes
+SMALL = 7000  # bytes
 CONTENTS = [
     path.read_bytes()
     for folder in ("samples", "cases")
@@ -105,6 +105,15 @@ def is_document(content):
 
 def cpu_s():
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+
+def test_every_format_is_among_what_is_damaged(tmp_path):
+    path = tmp_path / "whole"
+    found = set()
+    for content in CONTENTS:
+        path.write_bytes(content)
+        found |= {imported.format for imported in [outcome(path)] if imported}
+    assert {kind.name for kind in FORMATS} - found == set()
 
 
 @pytest.mark.parametrize("number", range(len(CONTENTS)))
