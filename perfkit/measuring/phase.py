@@ -19,11 +19,10 @@ from perfkit.measuring.collectors.collector import Collector, Recording, Target
 from perfkit.measuring.collectors.deviceview import DeviceView
 from perfkit.measuring.joining import batch_table, request_table
 from perfkit.measuring.ledgerreader import LedgerReader
-from perfkit.measuring.load.client import GeneratorProcess, start
-from perfkit.measuring.load.loops import Load, OpenLoop
+from perfkit.measuring.load.client import GeneratorProcess, start_together
+from perfkit.measuring.load.loops import Load
 from perfkit.measuring.load.merging import merge_reports, read_all_samples
 from perfkit.measuring.load.payloads import find_payload_file
-from perfkit.measuring.load.shape import mean_level
 from perfkit.measuring.load.spec import LoadSpec
 from perfkit.measuring.service import Service
 
@@ -34,8 +33,6 @@ _POLL_S = 0.25
 _IDS_PER_ROUND = 100_000_000
 _IDS_PER_STREAM = 10**13  # above any round's, below the numbers that count attempts
 _SEEDS_PER_STREAM = 1_000
-_START_TOGETHER_NS = 2 * NS_PER_S  # judgement: several generators are up by then, also on a busy machine
-_DRAWING_NS = 2_000  # own trials: drawing one request's instant takes under 1 µs; several draw on one core
 _LISTENS_AFTER_S = 5.0
 _LEAST_SETTLE_S = 0.4
 _SETTLE_RATIO = 0.1
@@ -219,7 +216,7 @@ class _Watchers:
 def _apply_load(service: Service, plan: Plan, folder: Path, watchers: _Watchers) -> list[dict[str, Any]]:
     """The report of each stream, in the order of the plan: of all the generators that shared it."""
     with contextlib.ExitStack() as stops:  # every generator that started is stopped, whatever happens
-        generators = [stops.enter_context(start(spec, folder)) for spec in _load_specs(service, plan, folder)]
+        generators = start_together(_load_specs(service, plan, folder), folder, stops)
         began_ns = REAL_CLOCK.now_ns()
         while not all(generator.wait_briefly(_POLL_S) for generator in generators):
             service.check_alive()
@@ -252,17 +249,12 @@ def _end(generators: Sequence[GeneratorProcess], elapsed_s: float) -> None:
 
 
 def _load_specs(service: Service, plan: Plan, folder: Path) -> list[LoadSpec]:
-    """One for each generator; where there are several they start together."""
-    specs = [
+    """One for each generator, those of a stream one after the other."""
+    return [
         _load_spec(service, plan, folder, (place, part))
         for place, stream in enumerate(plan.streams)
         for part in range(stream.load.generators)
     ]
-    if len(specs) == 1:
-        return specs
-    scheduled = sum(mean_level(spec.load.steps) * spec.seconds for spec in specs if isinstance(spec.load, OpenLoop))
-    start_at_ns = REAL_CLOCK.now_ns() + _START_TOGETHER_NS + round(scheduled) * _DRAWING_NS
-    return [dataclasses.replace(spec, start_at_ns=start_at_ns) for spec in specs]
 
 
 def _load_spec(service: Service, plan: Plan, folder: Path, which: tuple[int, int]) -> LoadSpec:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,12 @@ import orjson
 
 from perfkit import children
 from perfkit.errors import ConfigError, EnvironmentLacks, PerfkitError, TargetFailed
+from perfkit.measuring.load.gate import make_gate, open_gates
 from perfkit.measuring.load.spec import LoadSpec, write_spec
 from perfkit.measuring.load.target import check_permission, find_target
 
 _KINDS: dict[int, type[PerfkitError]] = {kind.exit_code: kind for kind in (ConfigError, EnvironmentLacks, TargetFailed)}
+_LOOK_AGAIN_S = 0.02
 
 
 def start(spec: LoadSpec, folder: Path) -> GeneratorProcess:
@@ -27,6 +32,20 @@ def start(spec: LoadSpec, folder: Path) -> GeneratorProcess:
     with log_path.open("wb") as log:
         child = children.spawn(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=children.same_perfkit())
     return GeneratorProcess(child, spec, log_path)
+
+
+def start_together(specs: Sequence[LoadSpec], folder: Path, stops: contextlib.ExitStack) -> list[GeneratorProcess]:
+    """Start a generator for each spec; several begin at the same instant, once all of them are ready.
+
+    All are stopped when `stops` unwinds. Raises as `start`.
+    """
+    if len(specs) == 1:
+        return [stops.enter_context(start(specs[0], folder))]
+    gates = [make_gate(folder / f"{spec.report.stem}.gate") for spec in specs]
+    gated = [dataclasses.replace(spec, gate=gate) for spec, gate in zip(specs, gates, strict=True)]
+    generators = [stops.enter_context(start(spec, folder)) for spec in gated]
+    open_gates(gates, lambda place: not generators[place].wait_briefly(_LOOK_AGAIN_S))
+    return generators
 
 
 class GeneratorProcess:

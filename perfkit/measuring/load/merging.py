@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _LATENESS = ("lateness_p50_s", "lateness_p99_s", "lateness_max_s")
-_OWN = ("scheduled", "sent", *_LATENESS, "cpu_s", "core_ratio", "cpus", "nice")
+_OWN = ("started_ns", "scheduled", "sent", *_LATENESS, "cpu_s", "core_ratio", "cpus", "nice")
 _ADDED = ("scheduled", "sent", "held", "cpu_s")
 _COUNTED = ("outcomes", "errors", "faults")
 

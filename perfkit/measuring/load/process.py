@@ -15,6 +15,7 @@ from pathlib import Path
 from perfkit.clock import REAL_CLOCK
 from perfkit.errors import EnvironmentLacks, PerfkitError
 from perfkit.measuring.load.engine import Engine
+from perfkit.measuring.load.gate import await_instant
 from perfkit.measuring.load.placement import place_process
 from perfkit.measuring.load.report import describe_phase, write_report
 from perfkit.measuring.load.samples import SampleWriter
@@ -33,9 +34,10 @@ def run_phase(spec: LoadSpec) -> None:
     try:
         samples = SampleWriter(spec.samples)
         engine = Engine(spec, target, script, samples)
-        _stop_on_signals(engine)
         _hold_still()
-        engine.run(spec.start_at_ns or REAL_CLOCK.now_ns())
+        start_ns = REAL_CLOCK.now_ns() if spec.gate is None else await_instant(spec.gate)
+        _stop_on_signals(engine)
+        engine.run(start_ns)
         samples.close()
         engine.close()
         write_report(describe_phase(spec, engine, placement), spec.report)

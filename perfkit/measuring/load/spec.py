@@ -33,8 +33,8 @@ class LoadSpec:
     cpus: tuple[int, ...] | None = None
     """Cores to run on; None leaves the choice to the system."""
     nice: int | None = None
-    start_at_ns: int | None = None
-    """CLOCK_MONOTONIC instant of the start; None starts at once."""
+    gate: Path | None = None
+    """Named pipe from which the instant of the start is read (`gate.py`); None starts at once."""
     drain_s: float | None = None
     """How long after the last scheduled request replies are awaited; None = both time-outs together."""
     allow_remote: bool = False
@@ -81,6 +81,7 @@ def read_spec(path: Path) -> LoadSpec:
 
 
 def _typed(values: dict[str, Any]) -> dict[str, Any]:
-    paths = {name: Path(values[name]) for name in ("payloads", "samples", "report")}
-    cpus = values.get("cpus")
+    paths: dict[str, Path | None] = {name: Path(values[name]) for name in ("payloads", "samples", "report")}
+    cpus, gate = values.get("cpus"), values.get("gate")
+    paths["gate"] = None if gate is None else Path(gate)
     return values | paths | {"load": load_from_nested(values["load"]), "cpus": None if cpus is None else tuple(cpus)}

@@ -88,6 +88,8 @@ def loop_text(points: Iterable[Point]) -> str:
     changing = {profile for load in loads if (profile := load.get("profile")) in CHANGING}
     if changing:
         return f"{loads[0]['loop']} loop, {' and '.join(sorted(changing))}"
+    if all(load.get("arrivals") == "replay" for load in loads):
+        return "open loop, replayed schedule"
     if loads[0]["loop"] == "open":
         rates = {load["rate_rps"] for load in loads}
         return f"open loop, {format_rate(rates.pop())}" if len(rates) == 1 else "open loop"

@@ -100,7 +100,8 @@ def test_a_remote_target_is_refused_before_a_process_starts(make_spec, tmp_path)
 
 
 def test_a_spec_comes_back_from_its_file(make_spec, tmp_path):
-    spec = make_spec(80, OpenLoop(rate_rps=3.5), 1.5, cpus=(0, 1), start_at_ns=5, allow_remote=True, drain_s=0.5)
+    further = {"gate": tmp_path / "gate", "allow_remote": True, "drain_s": 0.5}
+    spec = make_spec(80, OpenLoop(rate_rps=3.5), 1.5, cpus=(0, 1), **further)
     write_spec(spec, tmp_path / "spec.json")
     assert read_spec(tmp_path / "spec.json") == spec
 

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from perfkit.clock import NS_PER_S, REAL_CLOCK
+from perfkit.errors import ConfigError
 from perfkit.measuring.load import client
 from perfkit.measuring.load.lateness import Lateness
 from perfkit.measuring.load.loops import ClosedLoop, OpenLoop
@@ -18,7 +18,9 @@ def share_load(serve, always, make_spec, tmp_path):
     """Run a load by all its generators; the merged report, the merged samples, and what the service got."""
 
     def run(load, seconds, seed=5):
-        service, start_at_ns = serve(always(OK)), REAL_CLOCK.now_ns() + NS_PER_S
+        for left in tmp_path.glob("*.gate"):
+            left.unlink()
+        service = serve(always(OK))
         specs = [
             make_spec(
                 service.port,
@@ -28,12 +30,11 @@ def share_load(serve, always, make_spec, tmp_path):
                 part=part,
                 samples=tmp_path / f"{part}.samples",
                 report=tmp_path / f"{part}.report.json",
-                start_at_ns=start_at_ns,
             )
             for part in range(load.generators)
         ]
         with contextlib.ExitStack() as stops:
-            generators = [stops.enter_context(client.start(spec, tmp_path)) for spec in specs]
+            generators = client.start_together(specs, tmp_path, stops)
             reports = [generator.report() for generator in generators]
         return merge_reports(reports), read_all_samples([spec.samples for spec in specs]), service.requests
 
@@ -56,6 +57,7 @@ def test_three_generators_send_the_requests_of_one_and_each_is_kept_once(share_l
     assert three["outcomes"] == {"ok": one["scheduled"]}
     assert sum(part["scheduled"] for part in three["generators"]) == one["scheduled"]
     assert "lateness_counts" not in three
+    assert len({part["started_ns"] for part in three["generators"]}) == 1
     assert three["lateness_max_s"] == max(part["lateness_max_s"] for part in three["generators"])
 
 
@@ -63,6 +65,18 @@ def test_the_users_of_a_closed_loop_are_shared_and_numbered_apart(share_load):
     report, samples, received = share_load(ClosedLoop(concurrency=5, think_time_s=0.01, generators=2), 0.5)
     assert len(set(samples["request_id"])) == len(samples["request_id"]) == report["scheduled"] == len(received)
     assert [part["scheduled"] > 0 for part in report["generators"]] == [True, True]
+
+
+def test_a_generator_that_cannot_start_ends_the_others_instead_of_keeping_them_waiting(serve, make_spec, tmp_path):
+    load = OpenLoop(rate_rps=10, generators=2)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("not json")
+    places = [{"report": tmp_path / f"{part}.json", "samples": tmp_path / f"{part}.s"} for part in range(2)]
+    specs = [make_spec(1, load, 60, part=part, payloads=bad, **place) for part, place in enumerate(places)]
+    with contextlib.ExitStack() as stops:
+        generators = client.start_together(specs, tmp_path, stops)
+        with pytest.raises(ConfigError, match="line 1 of payload file"):
+            generators[0].report()
 
 
 def report_of(late_us, **changes):

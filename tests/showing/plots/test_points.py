@@ -15,6 +15,8 @@ SLOW, FAST = ({"loop": "open", "rate_rps": rate} for rate in (20.0, 40.0))
         ([EIGHT, FOUR], "closed loop"),
         ([SLOW], "open loop, 20.0 req/s"),
         ([SLOW, FAST], "open loop"),
+        ([SLOW | {"arrivals": "replay"}], "open loop, replayed schedule"),
+        ([EIGHT | {"profile": "ramp"}], "closed loop, ramp"),
         ([{}], ""),
         ([], ""),
     ],
