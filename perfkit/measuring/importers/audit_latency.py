@@ -58,7 +58,7 @@ def order(level: Level) -> Iterator[Finding]:
     for (low, low_s), (high, high_s) in itertools.pairwise(steps):
         if low_s > high_s * (1 + _SLACK):
             check = "rounded" if high == "max" and low_s / (high_s or low_s) - 1 <= _TWO_DIGITS else "order"
-            claim = f"{low} {format_duration(low_s)} is above {high} {format_duration(high_s)}"
+            claim = f"{_title(low)} {format_duration(low_s)} is above {_title(high)} {format_duration(high_s)}"
             yield _finding(check, level, claim, {f"{low}_s": low_s, f"{high}_s": high_s})
     mean, least, most = level.mean_s, level.min_s, level.max_s
     if mean is None or least is None or most is None or least * (1 - _SLACK) <= mean <= most * (1 + _SLACK):
@@ -105,8 +105,8 @@ def too_few(level: Level) -> Iterator[Finding]:
     count, floor = _effective(level, worst), floor_count(worst)
     is_all = round(count) == level.requests
     kind = f"{count:,.0f} requests" if is_all else f"{count:,.0f} independent ones of {level.requests:,} requests"
-    names = ", ".join(percent_name(p).upper() for p in lacking)
-    claim = f"{names} from {kind}; {percent_name(worst).upper()} takes {floor:,}"
+    names = ", ".join(_title(percent_name(p)) for p in lacking)
+    claim = f"{names} from {kind}; {_title(percent_name(worst))} takes {floor:,}"
     yield _finding("too_few", level, claim, {"requests": count, "floor": floor})
 
 
@@ -130,7 +130,7 @@ def censored(level: Level) -> Iterator[Finding]:
     if stuck:
         p, value = stuck[0]
         name = percent_name(p)
-        claim = f"{name} {format_duration(value)} is the client's time-out: the latency itself is longer and unknown"
+        claim = f"{_title(name)} {format_duration(value)} is the client's time-out: the latency is longer and unknown"
         yield _finding("censored", level, claim, {f"{name}_s": value, "errors": level.errors})
     elif level.percentiles_s and missing > _LEFT_OUT * (count + missing):
         claim = f"{missing:,} requests timed out and are not in the percentiles: the tail is missing"
@@ -146,7 +146,7 @@ def averaged(imported: Imported) -> Iterator[Finding]:
         for p in (p for p in level.percentiles_s if p > 0.5 and _is_mean_of(level, parts, p)):
             own = level.percentiles_s[p]
             name = percent_name(p)
-            claim = f"{name} {format_duration(own)} is the mean of the {len(parts)} rows' {name}"
+            claim = f"{_title(name)} {format_duration(own)} is the mean of the {len(parts)} rows' {_title(name)}"
             yield _finding("averaged", level, claim, {f"{name}_s": own, "rows": len(parts)})
 
 
@@ -180,6 +180,11 @@ def _effective(level: Level, p: float) -> float:
     if p in level.quantiles:
         return level.quantiles[p].n_eff
     return (level.requests or 0) - (level.timeouts or 0)
+
+
+def _title(name: str) -> str:
+    """p99 -> P99, as people write it; max stays max."""
+    return name.upper() if name.startswith("p") else name
 
 
 def _is_timeout(value_s: float) -> bool:
