@@ -78,6 +78,7 @@ def step_run(run: RunData, span: StepSpan) -> RunData:
         gauges=(),
         counters=(),
         generator_reports=(),
+        loads_beside=run.loads_beside + 1,  # the steps around it, whose last requests shared its first batches
         load=load,
     )
 
