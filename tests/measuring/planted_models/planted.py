@@ -82,15 +82,14 @@ class LosesDevice:
 
 
 class Remembers:
-    """Takes two milliseconds for an input, except for the one that it saw last."""
+    """Takes nine milliseconds for an input, and six for the one that it saw last."""
 
     def __init__(self):
         self._last = None
 
     def predict(self, inputs):
         for one in inputs:
-            if one != self._last:
-                threading.Event().wait(0.002)
+            threading.Event().wait(0.006 if one == self._last else 0.009)
             self._last = one
         return inputs
 

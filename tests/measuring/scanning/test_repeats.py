@@ -36,7 +36,7 @@ def test_a_service_that_remembers_its_last_input_is_found_out(planted_models, bo
     if audit.found is None:
         pytest.skip(f"the machine was too busy: {audit.reason}")
     assert audit.found.verdict == "repeats are faster"
-    assert audit.found.ratio > 1.3
+    assert audit.found.ratio > 1.2  # 1.5 by the model, less what a request takes beside it
     document = audit.to_json()
     assert document["covers_entries"] == 40
     assert document["repeated_ratio"]["same"] > document["repeated_ratio"]["different"]
