@@ -1,4 +1,4 @@
-"""FastAPI with the batching that people write by hand: a queue, a window of 2 ms, threads for the model.
+"""FastAPI with the batching that people write by hand: a queue, a window of 4 ms, threads for the model.
 
 PORT NETWORK MAX_SIZE WORKERS
 """
@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from networks import load_network
 from pydantic import BaseModel
 
-WINDOW_S = 0.002
+WINDOW_S = 0.004
 _network = load_network(sys.argv[2])
 _max_size = int(sys.argv[3])
 _workers = int(sys.argv[4])

@@ -1,4 +1,4 @@
-"""The same network behind LitServe: worker processes, its own batching, a window of 2 ms.
+"""The same network behind LitServe: worker processes, its own batching, a window of 4 ms.
 
 PORT NETWORK MAX_SIZE WORKERS
 """
@@ -8,7 +8,7 @@ import sys
 import litserve
 from networks import load_network
 
-WINDOW_S = 0.002
+WINDOW_S = 0.004
 
 
 class Serving(litserve.LitAPI):

@@ -1,4 +1,4 @@
-"""The same network behind Triton's core with its Python backend (pytriton), window of 2 ms.
+"""The same network behind Triton's core with its Python backend (pytriton), window of 4 ms.
 
 PORT NETWORK MAX_SIZE WORKERS
 """
@@ -11,7 +11,7 @@ from pytriton.decorators import batch
 from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 from pytriton.triton import Triton, TritonConfig
 
-WINDOW_US = 2000
+WINDOW_US = 4000
 _answer = load_arrays(sys.argv[2])
 
 
