@@ -341,7 +341,7 @@ def test_pictures_and_tables_are_drawn_and_follow_the_theme(lab, open_notebook):
     visited.page.locator(".perfkit-flame canvas").wait_for()
     assert visited.page.locator(ERRORS).all_text_contents() == []
     wait_for(lambda: visited.page.locator(".perfkit-chart .gtitle").count() == 2)
-    assert visited.page.locator(".perfkit-table tbody tr:not(.why)").count() == 3
+    assert visited.page.locator(".perfkit-table > table > tbody > tr:not(.why)").count() == 3
     assert "perfkit-runs/scan-" in visited.page.locator(".jp-OutputArea-output").last.text_content()
     bright = text_colors(visited)
     visited.page.evaluate("jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")

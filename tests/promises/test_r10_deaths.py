@@ -432,6 +432,7 @@ def test_a_server_in_a_crash_loop_says_so_and_lives_on(serve, dial, eventually):
         if deaths < 5:
             eventually(lambda deaths=deaths: server.stats()["deaths"] == {"count": deaths, "vacant": 0})
             assert wire.ask("/predict", {"input": deaths})[0] == 200
+    eventually(lambda: server.stats()["deaths"]["count"] == 5)  # the answer may come before its thread's end is told
     for path, document in (("/health/ready", None), ("/predict", {"input": 1})):
         status, headers, body = wire.ask(path, document)
         assert (status, json.loads(body)["error"]["code"]) == (503, "crash_loop")

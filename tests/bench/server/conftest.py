@@ -26,6 +26,7 @@ BODY = (ROOT / "data/numbers/mlp.jsonl").read_text().splitlines()[0]
 START_S = 90
 CALM_CORES = 0.2  # a machine of which others use no more is calm
 MOST_FOREIGN_CORES = 0.3  # a phase on all cores that had to leave others more than this is not fair
+TRIES_A_ROUND = 6  # how many rounds are played, at the most, for one that counts
 PATIENCE_S = 30  # how long a phase of load waits for a calm machine
 
 
@@ -270,7 +271,7 @@ def rounds():
 
     def repeated(play, count, unfair=lambda phases: None):
         fair, foreign_cores = [], []
-        for number in range(1, 3 * count + 1):
+        for number in range(1, TRIES_A_ROUND * count + 1):
             phases = play()
             foreign_cores += [phase.foreign_cores for phase in phases.values()]
             if verdict := _disturbance(phases) or unfair(phases):
@@ -280,7 +281,7 @@ def rounds():
             if len(fair) == count:
                 print(f"\n  others on this machine used {statistics.median(foreign_cores):.2f} cores (median)")
                 return fair
-        return pytest.fail(f"only {len(fair)} of {3 * count} rounds were fair; run it on a quieter machine")
+        return pytest.fail(f"only {len(fair)} of {TRIES_A_ROUND * count} rounds were fair; run it on a quieter machine")
 
     return repeated
 
