@@ -71,7 +71,7 @@ def quantile(latency_s: Floats, sizes: Sequence[int], p: float, seconds: float, 
         return NO_QUANTILE
     ordered = np.sort(latency_s)
     value = at_probability(ordered, p)
-    inflation, blocks = variance_inflation(latency_s > value, sizes, p)
+    inflation, blocks = _inflation_at(value, latency_s, sizes, p)
     n_eff = n / inflation
     half = float(stdtrit(max(1, blocks - 1), 0.5 + confidence / 2)) * (p * (1 - p) / n_eff) ** 0.5
     floor = floor_count(p)
@@ -83,6 +83,20 @@ def quantile(latency_s: Floats, sizes: Sequence[int], p: float, seconds: float, 
         n_eff=n_eff,
         needs_s=None if n_eff >= floor else floor * inflation * seconds / n,
     )
+
+
+def _inflation_at(value: float, latency_s: Floats, sizes: Sequence[int], p: float) -> tuple[float, int]:
+    """As `variance_inflation`, of the requests above a value; of those at it too where that says more.
+
+    Replies to one batch may come in one instant. Where they are the slowest of all, nothing lies above them, and
+    a crowd that is one event would pass for independent requests. Judged by their own share: ties widen it.
+    """
+    above, blocks = variance_inflation(latency_s > value, sizes, p)
+    at_least = latency_s >= value
+    slower_ratio = float(at_least.mean())
+    if slower_ratio == 1 or np.count_nonzero(latency_s == value) < 2:
+        return above, blocks
+    return max(above, variance_inflation(at_least, sizes, 1 - slower_ratio)[0]), blocks
 
 
 def at_probability(ordered: Floats, p: float) -> float:

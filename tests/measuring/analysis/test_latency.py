@@ -109,3 +109,12 @@ def test_an_observed_value_is_taken_for_each_probability():
 
 def test_json_has_exactly_the_promised_fields():
     assert set(NO_QUANTILE.to_json()) == {"value", "low", "high", "n", "n_eff", "needs_s"}
+
+
+def test_one_batch_whose_replies_came_in_one_instant_is_no_crowd_of_independent_requests():
+    quick = np.random.default_rng(5).uniform(0.1, 0.3, 632)
+    latency_s = np.insert(quick, 300, [0.684] * 16)
+    found = quantile(latency_s, [648], 0.99, 10)
+    assert found.value is None
+    assert found.n_eff < 50
+    assert found.high is None
