@@ -7,9 +7,32 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from perfkit.errors import ArchiveError
 from perfkit.measuring.archive import durable
+
+
+class Writer:
+    """Who holds the lock of a folder, from its making until `close`. One thread uses it."""
+
+    def __init__(self, lock: int) -> None:
+        self._lock: int | None = lock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process write; safe to call twice."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 @contextlib.contextmanager

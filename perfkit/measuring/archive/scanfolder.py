@@ -16,17 +16,15 @@ parts. So at every instant each measured part lies whole in one of the two place
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import documents, durable, scanplan
 from perfkit.measuring.archive.folder import RunContents, save_run
 from perfkit.measuring.archive.format import FORMAT_VERSION, MANIFEST_NAME, SCAN_NAME
-from perfkit.measuring.archive.lock import locked
+from perfkit.measuring.archive.lock import Writer, locked
 from perfkit.measuring.archive.manifest import check_created
 from perfkit.measuring.archive.scanplan import Part
 from perfkit.measuring.archive.storedscan import (
@@ -41,26 +39,12 @@ from perfkit.measuring.archive.storedscan import (
 LOCK_NAME = "scan.lock"
 
 
-class ScanWriter:
+class ScanWriter(Writer):
     """A scan that this process writes, from `create_scan` or `open_scan` until `close`. One thread uses it."""
 
     def __init__(self, stored: StoredScan, lock: int) -> None:
+        super().__init__(lock)
         self.stored = stored
-        self._lock: int | None = lock
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let another process write; safe to call twice."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
     def done_parts(self) -> tuple[Part, ...]:
         """The parts that are measured and on the disk, in order of execution."""

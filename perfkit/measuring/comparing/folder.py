@@ -14,14 +14,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import documents, durable, scanplan
 from perfkit.measuring.archive.folder import RunContents, save_run
 from perfkit.measuring.archive.format import FORMAT_VERSION, MANIFEST_NAME, SCAN_NAME
-from perfkit.measuring.archive.lock import locked
+from perfkit.measuring.archive.lock import Writer, locked
 from perfkit.measuring.comparing.plan import ARMS, Arm, ComparisonPlan
 
 COMPARISON_NAME = "comparison.json"
@@ -49,26 +48,12 @@ class StoredComparison:
         return (self.run_folder(pair, arm) / MANIFEST_NAME).is_file()
 
 
-class ComparisonWriter:
+class ComparisonWriter(Writer):
     """A comparison that this process writes, from `open_comparison_folder` until `close`. One thread uses it."""
 
     def __init__(self, stored: StoredComparison, lock: int) -> None:
+        super().__init__(lock)
         self.stored = stored
-        self._lock: int | None = lock
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let another process write; safe to call twice."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
     def save_pair(self, pair: int, runs: Mapping[Arm, RunContents]) -> None:
         """Save both runs of a pair; on the disk when it returns. Raises ArchiveError."""

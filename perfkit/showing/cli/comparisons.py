@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from perfkit.measuring.analysis.compare.wording import interval_text, value_text
-from perfkit.units import ABSENT, format_change, format_number, format_percent
+from perfkit.measuring.analysis.compare.wording import SHIFT_HEADINGS, shift_cells
+from perfkit.units import ABSENT, format_number, format_percent
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.compare.verdict import MetricShift
@@ -22,7 +22,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """Medians of both sides, the shift with its interval, what could have been seen, and the verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     unit = "pairs" if comparison.findings.is_paired else "runs"
-    for heading in ("metric", "A", "B", "shift", "interval", "alarm at", "detectable", "p", unit):
+    for heading in (*SHIFT_HEADINGS, "p", unit):
         table.add_column(heading, justify="left" if heading == "metric" else "right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for one in comparison.findings.metrics:
@@ -33,19 +33,9 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def _cells(one: MetricShift) -> tuple[str, ...]:
     if one.shift is None:
-        return (one.metric.title, *[ABSENT] * 7, "")
+        return (*shift_cells(one), ABSENT, "")
     count = str(one.shift.runs_a) if one.shift.is_paired else f"{one.shift.runs_a}+{one.shift.runs_b}"
-    return (
-        one.metric.title,
-        value_text(one.metric, one.a),
-        value_text(one.metric, one.b),
-        format_change(one.shift.value_ratio),
-        interval_text(one.shift) or ABSENT,
-        format_percent(one.threshold_ratio),
-        format_percent(one.detectable_ratio),
-        format_number(one.shift.p_value),
-        count,
-    )
+    return (*shift_cells(one), format_number(one.shift.p_value), count)
 
 
 def remarks(comparison: Comparison) -> list[str]:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from perfkit.measuring.analysis.compare.wording import interval_text, value_text
+from perfkit.measuring.analysis.compare.wording import SHIFT_HEADINGS, shift_cells
 from perfkit.measuring.comparing.comparison import Comparison
-from perfkit.units import ABSENT, format_change, format_percent
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.compare.verdict import MetricShift
     from perfkit.showing.notebook.chart import Chart
 
-_HEAD = ("metric", "A", "B", "shift", "interval", "alarm at", "detectable", "verdict")
+_HEAD = (*SHIFT_HEADINGS, "verdict")
 
 
 def to_html(comparison: Comparison) -> str:
@@ -31,18 +30,7 @@ def to_html(comparison: Comparison) -> str:
 
 
 def _row(one: MetricShift) -> Markup:
-    cells: tuple[str, ...] = (one.metric.title, *[ABSENT] * 6, "not judged")
-    if one.shift is not None:
-        cells = (
-            one.metric.title,
-            value_text(one.metric, one.a),
-            value_text(one.metric, one.b),
-            format_change(one.shift.value_ratio),
-            interval_text(one.shift) or ABSENT,
-            format_percent(one.threshold_ratio),
-            format_percent(one.detectable_ratio),
-            str(one.verdict),
-        )
+    cells = (*shift_cells(one), str(one.verdict) if one.shift is not None else "not judged")
     return Markup("<tr>{}</tr>").format(Markup("").join(Markup("<td>{}</td>").format(cell) for cell in cells))
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from perfkit.clock import NS_PER_S
 from perfkit.explaining.twin.coverage import Trial, trial_table
 from perfkit.explaining.twin.single_server import SingleServer
-from perfkit.measuring.comparing.comparison import Comparison
 from perfkit.measuring.experiment import Run
 from perfkit.measuring.scanning.grid import Scan
 from perfkit.units import format_duration, format_percent
@@ -52,15 +51,6 @@ def tradeoff(scans: Mapping[str, Scan], varied: Mapping[str, str]) -> Chart:
     parts = [tradeoff_table({label: scan.points}, varied[label]).assign(series=label) for label, scan in scans.items()]
     title = f"{' and '.join(scans)}: P99 against throughput"
     return Chart(plot_tradeoff(pandas.concat(parts, ignore_index=True), "load", title=title))
-
-
-def differences(comparison: Comparison) -> Chart:
-    """Each pair's change and the shift with its interval, metric by metric."""
-    from perfkit.showing.notebook.chart import Chart
-    from perfkit.showing.plots.compare import compare_table, plot_compare
-
-    title = f"{comparison.labels[1]} against {comparison.labels[0]}: {comparison.verdict}"
-    return Chart(plot_compare(compare_table(comparison), title=title))
 
 
 def slower_than(runs: Mapping[str, Run], limit_s: float) -> pandas.DataFrame:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from perfkit.measuring.analysis.compare.replicate import Metric
 from perfkit.measuring.analysis.compare.shift import Shift, least_pairs
 from perfkit.measuring.analysis.compare.verdict import FLOORS, Findings, MetricShift, Rule
-from perfkit.units import format_change, format_duration, format_interval, format_number, format_percent, format_rate
+from perfkit.units import (
+    ABSENT,
+    format_change,
+    format_duration,
+    format_interval,
+    format_number,
+    format_percent,
+    format_rate,
+)
 
+SHIFT_HEADINGS = ("metric", "A", "B", "shift", "interval", "alarm at", "detectable")
 _ERRORS_APART = 0.001  # below, a difference of failures is not worth a line
 
 
@@ -52,6 +61,21 @@ def figures_text(one: MetricShift) -> str:
     level = format_percent(one.confidence_ratio)
     bounds = f"{level} interval {interval}" if interval else f"no {level} interval from so few"
     return f"{one.metric.title} {was} → {now} ({format_change(one.shift.value_ratio)}, {bounds}, {_count(one.shift)})"
+
+
+def shift_cells(one: MetricShift) -> tuple[str, ...]:
+    """A metric as a row of texts under `SHIFT_HEADINGS`; a metric that was not judged has none but its name."""
+    if one.shift is None:
+        return (one.metric.title, *[ABSENT] * (len(SHIFT_HEADINGS) - 1))
+    return (
+        one.metric.title,
+        value_text(one.metric, one.a),
+        value_text(one.metric, one.b),
+        format_change(one.shift.value_ratio),
+        interval_text(one.shift) or ABSENT,
+        format_percent(one.threshold_ratio),
+        format_percent(one.detectable_ratio),
+    )
 
 
 def interval_text(shift: Shift) -> str:
