@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfkit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from perfkit.measuring.analysis.sizes import Sizing
+    from perfkit.measuring.analysis.sizing import Sizing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_demand(options: argparse.Namespace) -> tuple[str, bool, list[Sizing]]:
-    from perfkit.measuring.analysis.sizes import Demand, size_demand
+    from perfkit.measuring.analysis.sizing import Demand, size_demand
 
     if options.rate is None or options.time is None:
         raise ConfigError("size got neither a folder nor --rate and --time; give one or the other")
@@ -48,7 +48,7 @@ def _of_demand(options: argparse.Namespace) -> tuple[str, bool, list[Sizing]]:
 
 
 def _of_folder(options: argparse.Namespace) -> tuple[str, bool, list[Sizing]]:
-    from perfkit.measuring.analysis.sizes import size_point
+    from perfkit.measuring.analysis.sizing import size_point
 
     if options.rate is not None or options.time is not None or options.wait is not None:
         raise ConfigError("--rate, --time and --wait are for a demand without a folder; a run brings its own")

@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from perfkit.measuring.analysis.sizes import Sizing
+from perfkit.measuring.analysis.sizing import Sizing
 from perfkit.showing.report.rows import fact_text
 from perfkit.units import ABSENT, format_number
 

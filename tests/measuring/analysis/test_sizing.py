@@ -3,31 +3,31 @@
 import pytest
 
 from perfkit.errors import ConfigError
-from perfkit.measuring.analysis import sizing
-from perfkit.measuring.analysis.sizes import Demand, size_demand, size_point
+from perfkit.measuring.analysis import sizing_formulas as formulas
+from perfkit.measuring.analysis.sizing import Demand, size_demand, size_point
 from perfkit.measuring.analysis.summary import summarise
 
 
 def test_the_articles_numbers_come_out():
-    assert sizing.in_flight(300, 0.15) == pytest.approx(45)
-    assert sizing.client_threads(300, 0.15) == 59  # the article rounds to 60
-    assert sizing.user_rate(100, 0.2) == 500
-    assert sizing.pool_size(300, 0.15) == 68  # the article takes 64
-    assert sizing.queue_depth(200, 0.1) == 20
-    assert sizing.blocking_threads(8, 0.005, 0.020) == 10.0
-    assert (sizing.compute_threads(8), sizing.doubled_threads(8), sizing.io_threads(8)) == (9, 16, 17)
-    assert sizing.pool_ceiling(8) == (80, 160)
-    assert sizing.soak_levels(100) == pytest.approx((70, 80))
+    assert formulas.in_flight(300, 0.15) == pytest.approx(45)
+    assert formulas.client_threads(300, 0.15) == 59  # the article rounds to 60
+    assert formulas.user_rate(100, 0.2) == 500
+    assert formulas.pool_size(300, 0.15) == 68  # the article takes 64
+    assert formulas.queue_depth(200, 0.1) == 20
+    assert formulas.blocking_threads(8, 0.005, 0.020) == 10.0
+    assert (formulas.compute_threads(8), formulas.doubled_threads(8), formulas.io_threads(8)) == (9, 16, 17)
+    assert formulas.pool_ceiling(8) == (80, 160)
+    assert formulas.soak_levels(100) == pytest.approx((70, 80))
 
 
 @pytest.mark.parametrize(
     ("ask", "complaint"),
     [
-        (lambda: sizing.in_flight(-1, 1), "rate_rps is -1; it takes a number, 0 or more"),
-        (lambda: sizing.in_flight(1, float("nan")), "time_s is nan"),
-        (lambda: sizing.user_rate(5, 0.0), "time_s and think_s are both 0"),
-        (lambda: sizing.compute_threads(0), "cores is 0; it takes a whole number, 1 or more"),
-        (lambda: sizing.blocking_threads(2, 1.0, 0.0), "compute_s is 0"),
+        (lambda: formulas.in_flight(-1, 1), "rate_rps is -1; it takes a number, 0 or more"),
+        (lambda: formulas.in_flight(1, float("nan")), "time_s is nan"),
+        (lambda: formulas.user_rate(5, 0.0), "time_s and think_s are both 0"),
+        (lambda: formulas.compute_threads(0), "cores is 0; it takes a whole number, 1 or more"),
+        (lambda: formulas.blocking_threads(2, 1.0, 0.0), "compute_s is 0"),
     ],
 )
 def test_what_no_formula_takes_is_refused(ask, complaint):
