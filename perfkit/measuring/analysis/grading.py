@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from perfkit import units
@@ -32,14 +32,6 @@ def grade(failures: Sequence[str], problems: Sequence[str], shortfalls: Sequence
     """The worst that applies, with all reasons, the worst first."""
     label: Label = "void" if failures else "unsteady" if problems else "short" if shortfalls else "sound"
     return Grade(label=label, reasons=(*failures, *problems, *shortfalls))
-
-
-def describe_shortfalls(quantiles: Mapping[str, Quantile], warmup_judged: bool) -> tuple[str, ...]:
-    """What makes a run short, one line a reason."""
-    short = [shortfall_text(name, found) for name, found in quantiles.items() if found.value is None]
-    if not warmup_judged:
-        short.append(UNSEEN_WARMUP)
-    return tuple(short)
 
 
 def shortfall_text(name: str, found: Quantile) -> str:

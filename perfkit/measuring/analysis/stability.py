@@ -3,12 +3,14 @@
 The rule of NVIDIA's perf_analyzer, max / min of three windows at most 1.10, on throughput and P50; the P99
 intervals must overlap instead (own trials: of steady runs with 662 requests two thirds exceed 1.10 on P99).
 A window of few requests strays over 10 % by chance, so a ratio counts against the run only when the
-intervals of the extreme windows are apart as well.
+intervals of the extreme windows are apart as well. Where there are rounds enough, windows are whole rounds and
+their intervals are no narrower than the spread of rounds inside the windows allows.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,8 @@ import numpy as np
 from perfkit import units
 from perfkit.measuring.analysis.blocks import Interval, mean_interval
 from perfkit.measuring.analysis.latency import quantile
-from perfkit.measuring.analysis.throughput import finite_sizes, loop_time, slice_rates
+from perfkit.measuring.analysis.rounds import half_widths, split_rounds, tell_noise
+from perfkit.measuring.analysis.throughput import finite_sizes, loop_time, round_rates, slice_rates
 
 if TYPE_CHECKING:
     from perfkit.measuring.analysis.blocks import Floats
@@ -45,24 +48,57 @@ def compare_windows(measured: Measured, think_s: float, closed: bool) -> tuple[S
     latency_s, sizes = measured.latency_s[answered], finite_sizes(measured)
     if len(latency_s) < WINDOWS * _LEAST_REQUESTS:
         return ()
-    parts = _thirds(sizes)
-    cut = [(latency_s[start:end], _sizes_between(sizes, start, end)) for start, end in parts]
     if closed:
+        cut = _cut(latency_s, sizes)
         rates = [_inverse(loop_time(values, counts, think_s, CONFIDENCE)) for values, counts in cut]
+        of_rounds = [1 / (float(part.mean()) + think_s) for part in split_rounds(latency_s, sizes)]
     else:
         rates = _open_rates(measured)
-    halves = [_level(values, counts, 0.5) for values, counts in cut]
-    tails = [_level(values, counts, 0.99) for values, counts in cut]
-    return (
-        _judge("throughput", rates, MOST_SPREAD),
-        _judge("P50", halves, MOST_SPREAD),
-        _judge("P99", tails, 1.0),
+        of_rounds = round_rates(measured)
+    return (_judge("throughput", _widened(rates, of_rounds), MOST_SPREAD), *compare_levels(latency_s, sizes))
+
+
+def compare_levels(latency_s: Floats, sizes: Sequence[int]) -> tuple[Spread, ...]:
+    """P50 and P99 over three parts of answered requests in order, `sizes` of them a round; empty for too few."""
+    if len(latency_s) < WINDOWS * _LEAST_REQUESTS:
+        return ()
+    cut, rounds = _cut(latency_s, sizes), split_rounds(latency_s, sizes)
+    halves, tails = (
+        _widened(
+            [_level(values, counts, p) for values, counts in cut], [float(np.quantile(part, p)) for part in rounds]
+        )
+        for p in (0.5, 0.99)
     )
+    return (_judge("P50", halves, MOST_SPREAD), _judge("P99", tails, 1.0))
+
+
+def _widened(windows: Sequence[Interval], of_rounds: Sequence[float]) -> list[Interval]:
+    """Each window's interval, no narrower than the spread of its rounds' levels allows."""
+    if not tell_noise(of_rounds):
+        return list(windows)
+    halves = half_widths(np.array(of_rounds), WINDOWS)
+    return [_no_narrower(window, float(half)) for window, half in zip(windows, halves, strict=True)]
+
+
+def _no_narrower(window: Interval, half: float) -> Interval:
+    if window.value is None:
+        return window
+    low = None if window.low is None else min(window.low, window.value - half)
+    high = None if window.high is None else max(window.high, window.value + half)
+    return Interval(value=window.value, low=low, high=high)
+
+
+def _cut(latency_s: Floats, sizes: Sequence[int]) -> list[tuple[Floats, list[int]]]:
+    return [(latency_s[start:end], _sizes_between(sizes, start, end)) for start, end in _thirds(sizes)]
 
 
 def _thirds(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Three parts of the concatenated rounds; whole rounds when they come in threes of equal weight."""
+    """Three parts of the concatenated rounds, of whole rounds where there are enough of them."""
     total = sum(sizes)
+    known = [size for size in sizes if size]
+    if tell_noise(known):
+        edges = np.cumsum([0, *(int(part.sum()) for part in np.array_split(np.array(known), WINDOWS))])
+        return [(int(start), int(end)) for start, end in itertools.pairwise(edges)]
     return [(total * part // WINDOWS, total * (part + 1) // WINDOWS) for part in range(WINDOWS)]
 
 

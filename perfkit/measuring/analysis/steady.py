@@ -15,6 +15,7 @@ import numpy as np
 
 from perfkit import units
 from perfkit.measuring.analysis.blocks import Floats, block_edges, block_means
+from perfkit.measuring.analysis.rounds import split_rounds, tell_noise
 from perfkit.measuring.analysis.stability import Spread, compare_windows
 from perfkit.measuring.analysis.throughput import finite_sizes
 
@@ -56,17 +57,24 @@ class Steadiness:
 
 def judge_steadiness(measured: Measured, think_s: float, closed: bool) -> Steadiness:
     """Looks at the pooled rounds of a run."""
-    answered = np.isfinite(measured.latency_s)
-    latency_s, sizes = measured.latency_s[answered], finite_sizes(measured)
+    latency_s = measured.latency_s[np.isfinite(measured.latency_s)]
+    spreads = compare_windows(measured, think_s, closed)
+    return judge_latencies(latency_s, finite_sizes(measured), _warmup_ended(measured), spreads)
+
+
+def judge_latencies(
+    latency_s: Floats, sizes: Sequence[int], warmup_ended: bool | None, spreads: tuple[Spread, ...]
+) -> Steadiness:
+    """Looks at answered requests in order, `sizes` of them in each round."""
     means = _blocks(latency_s, sizes)
     steps = find_steps(means) if means is not None else ()
-    drift = find_drift(means) if means is not None else None
+    drift = _drift(means, split_rounds(latency_s, sizes)) if means is not None else None
     return Steadiness(
         trend="unknown" if means is None else _trend(means, steps, drift),
-        warmup_ended=_warmup_ended(measured),
+        warmup_ended=warmup_ended,
         drift_ratio=drift,
         steps=steps,
-        spreads=compare_windows(measured, think_s, closed),
+        spreads=spreads,
     )
 
 
@@ -115,6 +123,14 @@ def find_drift(means: Floats) -> float | None:
     is_real = slope - (slope - low) * wider > 0 or slope + (high - slope) * wider < 0
     change = float(slope) * len(means) / float(np.median(means))
     return change if is_real and abs(change) > LEAST_STEP_RATIO else None
+
+
+def _drift(means: Floats, rounds: Sequence[Floats]) -> float | None:
+    """A drift of the block means; where the rounds tell how much they differ, one that they show as well."""
+    found = find_drift(means)
+    if found is None or not tell_noise(rounds):
+        return found
+    return found if find_drift(np.array([part.mean() for part in rounds])) is not None else None
 
 
 def _inflation(rest: Floats) -> float:

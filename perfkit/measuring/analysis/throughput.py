@@ -21,11 +21,12 @@ from perfkit.measuring.analysis.blocks import (
     mean_interval,
 )
 from perfkit.measuring.analysis.measured import Measured
+from perfkit.measuring.analysis.rounds import split_rounds, tell_noise
 from perfkit.measuring.analysis.warmup import Window
 
 BLOCKS = 20  # as for quantiles
-CLOSED_METHOD = "replies over time; interval of N / (R + Z) from 20 contiguous blocks"
-OPEN_METHOD = "replies over time; Student's interval over 20 time slices"
+CLOSED_METHOD = "replies over time; interval of N / (R + Z) from 20 contiguous blocks, or from rounds that differ more"
+OPEN_METHOD = "replies over time; Student's interval over 20 time slices, or over rounds that differ more"
 
 
 def throughput(measured: Measured, think_s: float, closed: bool) -> Interval:
@@ -37,7 +38,7 @@ def throughput(measured: Measured, think_s: float, closed: bool) -> Interval:
         relative = _relative_half_width(measured, think_s)
     else:
         rates = mean_interval(slice_rates(measured.windows, measured.replies_ns, BLOCKS))
-        relative = None if rates.high is None or not rates.value else rates.high / rates.value - 1
+        relative = _wider(rates, round_rates(measured))
     if relative is None:
         return Interval(value=value, low=None, high=None)
     return Interval(value=value, low=max(0.0, value * (1 - relative)), high=value * (1 + relative))
@@ -46,8 +47,22 @@ def throughput(measured: Measured, think_s: float, closed: bool) -> Interval:
 def _relative_half_width(measured: Measured, think_s: float) -> float | None:
     answered = np.isfinite(measured.latency_s)
     sizes = finite_sizes(measured)
-    mean = loop_time(measured.latency_s[answered], sizes, think_s)
-    return None if mean.high is None or not mean.value else mean.high / mean.value - 1
+    latency_s = measured.latency_s[answered]
+    of_rounds = [float(part.mean()) + think_s for part in split_rounds(latency_s, sizes)]
+    return _wider(loop_time(latency_s, sizes, think_s), of_rounds)
+
+
+def _wider(of_blocks: Interval, of_rounds: Sequence[float]) -> float | None:
+    """Half the relative width of the wider interval of a mean: from blocks, or from rounds where they are enough."""
+    found = [of_blocks, mean_interval(np.array(of_rounds))] if tell_noise(of_rounds) else [of_blocks]
+    halves = [one.high / one.value - 1 for one in found if one.high is not None and one.value]
+    return max(halves, default=None)
+
+
+def round_rates(measured: Measured) -> list[float]:
+    """Good replies a second in each round that was measured at all."""
+    spans = zip(measured.windows, measured.replies_ns, strict=True)
+    return [len(replies) / window.seconds for window, replies in spans if window.seconds > 0]
 
 
 def finite_sizes(measured: Measured) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +12,12 @@ from typing import Any, Literal
 from perfkit.errors import ArchiveError
 from perfkit.measuring.archive.durable import is_torn
 from perfkit.measuring.archive.folder import load_run
-from perfkit.measuring.archive.format import MANIFEST_NAME, SCAN_NAME
+from perfkit.measuring.archive.format import COMPARISON_NAME, MANIFEST_NAME, SCAN_NAME
 from perfkit.measuring.archive.pins import pin_of
+from perfkit.measuring.archive.storedcomparison import load_comparison
 from perfkit.measuring.archive.storedscan import load_scan
 
-Kind = Literal["run", "scan"]
+Kind = Literal["run", "scan", "comparison"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class RunEntry:
     title: str = ""
     model: str = ""
     simulated: bool = False
-    points: int = 0
+    points: int = 0  # of a comparison: its runs so far
     grades: Mapping[str, int] = field(default_factory=dict)  # grade -> points that carry it
     commit: str = ""  # of the code under test, with a + where it was changed since; empty when not known
     pinned: str = ""  # why it must stay; empty when it need not
@@ -40,21 +41,24 @@ class RunEntry:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """Whether a folder says that it is a run or a scan; None when it says neither."""
-    if os.path.lexists(path / SCAN_NAME):
-        return "scan"
-    return "run" if os.path.lexists(path / MANIFEST_NAME) else None
+    """What a folder says that it is; None when it says nothing."""
+    names: tuple[tuple[Kind, str], ...] = (
+        ("scan", SCAN_NAME),
+        ("comparison", COMPARISON_NAME),
+        ("run", MANIFEST_NAME),
+    )
+    return next((kind for kind, name in names if os.path.lexists(path / name)), None)
 
 
 def read_entry(path: Path) -> RunEntry | None:
-    """The line of one folder, read from its own files; None when it is neither run nor scan nor torn."""
+    """The line of one folder, read from its own files; None when it is no result and not torn."""
     kind = kind_of(path)
     try:
         if is_torn(path):
             raise ArchiveError("left by a process that was killed while saving, unless one saves right now; remove it")
         if kind is None:
             return None
-        return _scan_entry(path) if kind == "scan" else _run_entry(path)
+        return _READERS[kind](path)
     except ArchiveError as error:
         size = bytes_below(path)
         return RunEntry(id=path.name, path=path, kind=kind or "run", state="broken", bytes=size, reason=str(error))
@@ -104,6 +108,34 @@ def _scan_entry(path: Path) -> RunEntry:
         pinned=pin_of(path),
         reason="" if scan.is_finished else f"{pending} of {len(scan.parts())} parts to measure; go on with --resume",
     )
+
+
+def _comparison_entry(path: Path) -> RunEntry:
+    stored = load_comparison(path)
+    runs, left = stored.runs(), stored.pairs - len(stored.done_pairs())
+    return RunEntry(
+        id=stored.id,
+        path=path,
+        kind="comparison",
+        state="unfinished" if left else "complete",
+        bytes=bytes_below(path),
+        created=stored.created,
+        title=" against ".join(reversed(stored.labels)),
+        model=_model_of(stored.plan["b"].get("settings")),
+        simulated=stored.simulated,
+        points=len(runs),
+        grades=_grades([run.manifest.certificate or {} for run in runs]),
+        commit=_commit_of(runs[0].manifest.source) if runs else "",
+        pinned=pin_of(path),
+        reason=f"{left} of {stored.pairs} pairs to measure; go on with --resume" if left else "",
+    )
+
+
+_READERS: dict[Kind, Callable[[Path], RunEntry]] = {
+    "run": _run_entry,
+    "scan": _scan_entry,
+    "comparison": _comparison_entry,
+}
 
 
 def _model_of(settings: Any) -> str:

@@ -1,6 +1,6 @@
 """Which tables does an archived run hold, with which columns, and which versions can be read?
 
-History of the run folder's format (`schema` in `run.json` and `scan.json`):
+History of the run folder's format (`schema` in `run.json`, `scan.json` and `comparison.json`):
 
 1   First version. `run.json` is the manifest, with size and SHA-256 of every other file. Tables are
     `requests.parquet` (one row a request, every instant in `_ns`), `batches.parquet` and
@@ -8,7 +8,7 @@ History of the run folder's format (`schema` in `run.json` and `scan.json`):
     recordings, `logs/` holds what the processes printed. Null is absent. The pair (round, request_id)
     names a request, (round, batch_id) a batch. Columns and manifest entries that this version does
     not know are kept as they came. Added without a new number, absent in older runs: `source`, the git
-    state of the code under test; `pinned.txt` beside a manifest.
+    state of the code under test; `pinned.txt` beside a manifest; `id` and `created` of a comparison.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ READABLE_VERSIONS = (1,)
 
 MANIFEST_NAME = "run.json"
 SCAN_NAME = "scan.json"
+COMPARISON_NAME = "comparison.json"
 DEMO_NAME = "demo.json"  # says which scans and runs beside it are one demo
 PIN_NAME = "pinned.txt"  # beside a manifest: pruning leaves the folder alone; no part of what was measured
 PAGE_NAME = "report.html"  # where perfkit report puts a run's page: made from the run, no part of it either

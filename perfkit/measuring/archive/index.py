@@ -19,12 +19,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from perfkit.measuring.archive.entries import RunEntry
-from perfkit.measuring.archive.format import INDEX_NAME, MANIFEST_NAME, SCAN_NAME
+from perfkit.measuring.archive.format import COMPARISON_NAME, INDEX_NAME, MANIFEST_NAME, SCAN_NAME
+from perfkit.measuring.archive.storedcomparison import ARMS
 from perfkit.measuring.archive.storedscan import PARTS_FOLDER, POINTS_FOLDER
 
-_VERSION = 1  # of the table below; any other is made anew
+_VERSION = 2  # of the table below; any other is made anew
 _LOCKED_S = 5.0  # how long another process's update is waited for
-_STAMPED = ("", MANIFEST_NAME, SCAN_NAME, PARTS_FOLDER, POINTS_FOLDER)
+_STAMPED = ("", MANIFEST_NAME, SCAN_NAME, PARTS_FOLDER, POINTS_FOLDER, COMPARISON_NAME, *ARMS)
 _NAMES = tuple(item.name for item in fields(RunEntry) if item.name != "path")
 _WHOLE = {"bytes", "simulated", "points"}
 _COLUMNS = ", ".join(f'"{name}" {"INTEGER" if name in _WHOLE else "TEXT"} NOT NULL' for name in _NAMES)
@@ -41,7 +42,7 @@ class Line:
 
 
 def stamp_of(path: Path) -> str:
-    """Tells whether a run or scan was changed: inode, size and time of change of what its line is read from."""
+    """Tells whether a result was changed: inode, size and time of change of what its line is read from."""
     return " ".join(_stamp(path / name) for name in _STAMPED)
 
 

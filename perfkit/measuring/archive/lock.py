@@ -13,6 +13,9 @@ from typing import Self
 from perfkit.errors import ArchiveError
 from perfkit.measuring.archive import durable
 
+SCAN_LOCK = "scan.lock"
+COMPARISON_LOCK = "comparison.lock"
+
 
 class Writer:
     """Who holds the lock of a folder, from its making until `close`. One thread uses it."""

@@ -1,6 +1,6 @@
 """Which runs must stay, whatever is pruned? Baselines, and whatever somebody pinned.
 
-A pin is a small file in the folder of the run or scan, so that it goes where the run goes and no list
+A pin is a small file in the folder of the result, so that it goes where the result goes and no list
 of pins can be lost.
 """
 
@@ -18,7 +18,7 @@ _NO_REASON = "pinned"
 
 
 def pin(folder: Path, reason: str = "") -> None:
-    """Mark a run or scan as one that pruning leaves alone, and why; raises ArchiveError when the disk refuses."""
+    """Mark a run, scan or comparison as one that pruning leaves alone, and why; raises ArchiveError."""
     text = " ".join(reason.split()).encode()[: _MOST_BYTES - 1]
     durable.replace_file(folder / PIN_NAME, text + b"\n")
 
@@ -29,7 +29,7 @@ def unpin(folder: Path) -> None:
 
 
 def pin_of(folder: Path) -> str:
-    """Why a run or scan must stay; empty when it need not. A mark that cannot be read still counts."""
+    """Why a result must stay; empty when it need not. A mark that cannot be read still counts."""
     if not (folder / PIN_NAME).is_file():
         return ""
     try:

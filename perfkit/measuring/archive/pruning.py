@@ -14,8 +14,8 @@ from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import durable
 from perfkit.measuring.archive.entries import RunEntry, kind_of, read_entry
 from perfkit.measuring.archive.format import DEMO_NAME
+from perfkit.measuring.archive.lock import COMPARISON_LOCK, SCAN_LOCK
 from perfkit.measuring.archive.runs import moment_of
-from perfkit.measuring.archive.scanfolder import LOCK_NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +49,17 @@ def judge_runs(entries: Sequence[RunEntry], keep: int | None, before: datetime |
 
 
 def remove_run(path: Path) -> None:
-    """Remove a run or scan; killed meanwhile, it leaves the whole or a torn folder that no reader takes for a run.
+    """Remove a run, scan or comparison; killed meanwhile, it leaves the whole, or a torn folder that no reader takes
+    for one.
 
-    Raises ArchiveError for anything else than a whole, unpinned run or scan that nobody writes: it stays.
+    Raises ArchiveError for anything that is not whole, is pinned or is being written: it stays.
     """
     if path.is_symlink():
         raise ArchiveError(f"{path} is a link; remove the run where it lies, and the link by hand")
     entry = read_entry(path) if path.is_dir() and kind_of(path) else None
     if entry is None or entry.state != "complete":
-        state = f"is {entry.state}" if entry else "is no run and no scan"
-        raise ArchiveError(f"{path} {state}; only whole runs and scans are removed, the rest by hand")
+        state = f"is {entry.state}" if entry else "is no run, scan or comparison"
+        raise ArchiveError(f"{path} {state}; only whole ones are removed, the rest by hand")
     if entry.pinned:
         raise ArchiveError(f"{path} is pinned ({entry.pinned}); perfkit runs unpin {entry.id} first")
     with _unwritten(path):
@@ -94,18 +95,19 @@ def _chosen(entry: RunEntry, place: int, keep: int | None, before: datetime | No
 
 @contextlib.contextmanager
 def _unwritten(path: Path) -> Iterator[None]:
-    """Holds a scan's lock meanwhile; a run has none, and needs none once it is whole."""
-    if not (path / LOCK_NAME).exists():
+    """Holds the folder's lock meanwhile; a run has none, and needs none once it is whole."""
+    where = next((path / name for name in (SCAN_LOCK, COMPARISON_LOCK) if (path / name).exists()), None)
+    if where is None:
         yield
         return
     try:
-        lock = os.open(path / LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(where, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise durable.explain(error, path / LOCK_NAME, lambda: 0) from error
+        raise durable.explain(error, where, lambda: 0) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
-        raise ArchiveError(f"another process writes the scan in {path}; it stays") from error
+        raise ArchiveError(f"another process writes {path}; it stays") from error
     finally:
         os.close(lock)

@@ -1,4 +1,4 @@
-"""Which runs and scans lie in a folder, and which one does a person mean?"""
+"""Which runs, scans and comparisons lie in a folder, and which one does a person mean?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 def list_runs(folder: Path, remember: bool = False) -> list[RunEntry]:
-    """The runs and scans in a folder (or the one that it is), newest first, broken ones last.
+    """The runs, scans and comparisons in a folder (or the one that it is), newest first, broken ones last.
 
     Those of a demo in the folder are among them. With `remember` an index beside them is brought up to
     date, which spares reading what has not changed since. Raises ConfigError when there is no such folder.
@@ -33,7 +33,7 @@ def list_runs(folder: Path, remember: bool = False) -> list[RunEntry]:
 
 
 def find_run(folder: Path, wanted: str) -> RunEntry:
-    """The run or scan with an id or folder name, the only one whose id starts so, or the one at a path.
+    """The result with an id or folder name, the only one whose id starts so, or the one at a path.
 
     Raises ConfigError that names what there is.
     """
@@ -65,7 +65,7 @@ def moment_of(created: str) -> datetime:
 
 
 def _places(folder: Path) -> list[Path]:
-    """The folders that may be a run or scan: those in `folder`, and those in a demo that lies there."""
+    """The folders that may be a result: those in `folder`, and those in a demo that lies there."""
     below = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
     demos = [path for path in below if (path / DEMO_NAME).is_file()]
     return below + [path for demo in demos for path in sorted(demo.iterdir()) if path.is_dir()]

@@ -24,7 +24,7 @@ from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import documents, durable, scanplan
 from perfkit.measuring.archive.folder import RunContents, save_run
 from perfkit.measuring.archive.format import FORMAT_VERSION, MANIFEST_NAME, SCAN_NAME
-from perfkit.measuring.archive.lock import Writer, locked
+from perfkit.measuring.archive.lock import SCAN_LOCK, Writer, locked
 from perfkit.measuring.archive.manifest import check_created
 from perfkit.measuring.archive.scanplan import Part
 from perfkit.measuring.archive.storedscan import (
@@ -35,8 +35,6 @@ from perfkit.measuring.archive.storedscan import (
     StoredScan,
     load_scan,
 )
-
-LOCK_NAME = "scan.lock"
 
 
 class ScanWriter(Writer):
@@ -99,7 +97,7 @@ def create_scan(folder: Path, header: ScanHeader) -> ScanWriter:
     """
     normal = dataclasses.replace(header, plan=scanplan.normalise(header.plan, folder / SCAN_NAME))
     check_created(header.created, folder / SCAN_NAME)
-    with locked(folder, LOCK_NAME, "scan") as lock:
+    with locked(folder, SCAN_LOCK, "scan") as lock:
         for name in (SCAN_NAME, MANIFEST_NAME):
             if (folder / name).exists():
                 raise ConfigError(f"{folder} holds {name} already; go on with it by --resume, or choose another --out")
@@ -115,7 +113,7 @@ def open_scan(folder: Path, plan: Mapping[str, Any] | None) -> ScanWriter:
     """
     if not (folder / SCAN_NAME).exists():
         raise ConfigError(f"{folder} holds no scan to resume; leave out --resume to start one there")
-    with locked(folder, LOCK_NAME, "scan") as lock:
+    with locked(folder, SCAN_LOCK, "scan") as lock:
         stored = load_scan(folder)
         if plan is not None:
             scanplan.require_same(scanplan.normalise(plan, folder / SCAN_NAME), stored.header.plan, folder)

@@ -12,10 +12,11 @@ from perfkit.errors import ConfigError
 from perfkit.measuring.analysis.compare.verdict import Rule, compare_replicates
 from perfkit.measuring.archive.folder import RunContents
 from perfkit.measuring.archive.manifest import new_id
+from perfkit.measuring.archive.storedcomparison import Arm, StoredComparison, load_comparison
 from perfkit.measuring.audience import Step, Tell, attending
 from perfkit.measuring.comparing.comparison import Comparison
-from perfkit.measuring.comparing.folder import StoredComparison, comparison_of, load_comparison, open_comparison_folder
-from perfkit.measuring.comparing.plan import PAIRS, SECONDS, Arm, ComparisonPlan, Side, Turn
+from perfkit.measuring.comparing.folder import comparison_of, open_comparison_folder
+from perfkit.measuring.comparing.plan import PAIRS, SECONDS, ComparisonPlan, Side, Turn
 from perfkit.measuring.comparing.stored import judge_sides, read_replicate, read_replicates
 from perfkit.measuring.experiment import RUNS_FOLDER, certify, instruments, record
 from perfkit.measuring.load.loops import ClosedLoop, Load
@@ -96,7 +97,7 @@ def open_comparison(folder: Path, rule: Rule | None = None) -> Comparison:
     pairs = stored.done_pairs()
     runs_a, runs_b = (tuple(read_replicate(stored.run_folder(pair, arm)) for pair in pairs) for arm in ("a", "b"))
     return Comparison(
-        labels=(_label(stored, "a"), _label(stored, "b")),
+        labels=stored.labels,
         simulated=stored.simulated,
         findings=compare_replicates(runs_a, runs_b, True, rule),
         rule=rule,
@@ -138,12 +139,7 @@ def _reporter(plan: ComparisonPlan, turn: Turn, number: int, tell: Tell) -> Call
     return lambda progress: step(progress.elapsed_s)
 
 
-def _label(stored: StoredComparison, arm: Arm) -> str:
-    return str(stored.plan[arm].get("label") or arm.upper())
-
-
 def _notes(stored: StoredComparison, done: int) -> list[str]:
-    planned = stored.plan["pairs"]
-    notes = [f"{done} of {planned} pairs are measured; go on with --resume"] if done < planned else []
+    notes = [f"{done} of {stored.pairs} pairs are measured; go on with --resume"] if done < stored.pairs else []
     a, b = stored.plan["a"], stored.plan["b"]
     return [*notes, SAME] if (a.get("settings"), a.get("load")) == (b.get("settings"), b.get("load")) else notes

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from perfkit import fields
 from perfkit.errors import ConfigError
+from perfkit.measuring.archive.storedcomparison import ARMS, Arm
 from perfkit.measuring.load.loops import Load, load_to_nested
 from perfkit.measuring.phase import check_seconds
 from perfkit.settings.server import ServerSettings
 
-Arm = Literal["a", "b"]
-ARMS: tuple[Arm, Arm] = ("a", "b")
 PAIRS = 10
 """MEASUREMENT's comparison rule asks for at least as many."""
 SECONDS = 5.0

@@ -34,7 +34,7 @@ def log_to_mlflow(subject: Subject, uri: str, experiment: str = EXPERIMENT) -> l
         known = client.get_experiment_by_name(experiment)
         place = known.experiment_id if known else client.create_experiment(experiment)
         return [
-            _log(client, place, run, point, f"{subject.entry.id}{f'-{number:03d}' if subject.is_scan else ''}")
+            _log(client, place, run, point, f"{subject.entry.id}{f'-{number:03d}' if subject.has_points else ''}")
             for number, run, point in zip(subject.numbers, subject.runs, subject.points, strict=True)
         ]
     except Exception as error:  # the library raises kinds of its own and those of its many stores

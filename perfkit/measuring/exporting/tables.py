@@ -13,7 +13,7 @@ from perfkit.measuring.archive.tables import read_arrow, write_table
 from perfkit.measuring.exporting.subject import Subject
 
 POINT = "point"
-"""The first column of a scan's tables: which point a row belongs to."""
+"""The first column of a scan's or comparison's tables: which point a row belongs to."""
 
 
 def write_csv(subject: Subject, folder: Path) -> list[Path]:
@@ -24,7 +24,7 @@ def write_csv(subject: Subject, folder: Path) -> list[Path]:
 
 
 def write_parquet(subject: Subject, folder: Path) -> list[Path]:
-    """The same tables as Parquet, a scan's points in one file each. Raises ArchiveError."""
+    """The same tables as Parquet, points below each other. Raises ArchiveError."""
 
     def write(table: Any, path: Path) -> None:
         with open(path, "xb") as file:
@@ -49,7 +49,7 @@ def write_json(subject: Subject, path: Path) -> list[Path]:
 
 
 def tables_of(subject: Subject) -> Iterator[tuple[str, Any]]:
-    """Every table as Arrow, one after the other; a scan's points below each other with their number in front."""
+    """Every table as Arrow, one after the other; points below each other with their number in front."""
     import pyarrow
 
     for name, form in TABLES.items():
@@ -58,7 +58,7 @@ def tables_of(subject: Subject) -> Iterator[tuple[str, Any]]:
             if name not in run.tables:
                 continue
             part = read_arrow(pyarrow.BufferReader(run.read(form.file_name)), run.path / form.file_name)
-            if subject.is_scan:
+            if subject.has_points:
                 part = part.add_column(0, POINT, pyarrow.array([number] * len(part), pyarrow.int64()))
             parts.append(part)
         if parts:

@@ -1,43 +1,63 @@
 """How far can single requests of a foreign run be trusted, by the rules that perfkit's own runs are graded by?
 
-Only what the file allows: no conservation, no gauge, no health of the generator. A result without single
-requests gets no grade at all.
+Only what the file allows; what it does not tell is named among the entries, so that nobody takes silence for a
+pass. A result without single requests gets no certificate at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from perfkit.measuring.analysis.blocks import Floats
-from perfkit.measuring.analysis.grading import Grade, describe_shortfalls, grade
-from perfkit.measuring.analysis.latency import Quantile, quantile
-from perfkit.measuring.analysis.stability import CONFIDENCE, MOST_SPREAD, WINDOWS
+from perfkit.measuring.analysis.certificate import Certificate, Entry, certify_latencies, certify_quantile
+from perfkit.measuring.analysis.certificate.entry import held, not_applicable, recorded
+from perfkit.measuring.analysis.latency import Quantile
+from perfkit.measuring.analysis.stability import compare_levels
+from perfkit.measuring.analysis.steady import judge_latencies
 from perfkit.measuring.analysis.warmup import mser_cut
-from perfkit.units import format_number
+from perfkit.measuring.importers.imported import Basis, percent_name
 
-_LEAST_REQUESTS = 20  # of a third: with fewer its median has no interval to speak of
-_GRADED = {"p95": 0.95, "p99": 0.99}
-UNSETTLED = "the latencies never settle: the run is too short to see the end of its warm-up"
+_GRADED = (0.5, 0.95, 0.99)
+_CLIENT_ONLY = "the file holds the client's side only"
+_UNTOLD = {
+    "server conservation": _CLIENT_ONLY,
+    "stage sum": _CLIENT_ONLY,
+    "Little": f"{_CLIENT_ONLY}; perfkit audit holds rate and latency against the clients",
+    "generator lateness": "the file does not say how the generator itself fared",
+}
+_OMISSION = {
+    "scheduled": "latency counts from the scheduled send",
+    "sent": "latency counts from the actual send: what a client held up by a slow reply waited is missing",
+    "unknown": "the file does not say whether latency counts from the scheduled or the actual send",
+    "none": "the file holds no latencies",
+}
+_ANSWERS_ORIGIN = "by definition: without an answer nothing was measured"
 
 
-def certify(latency_s: Floats, quantiles: Mapping[float, Quantile]) -> Grade:
-    """The grade of answered requests in the order of their start."""
+def certify(latency_s: Floats, quantiles: Mapping[float, Quantile]) -> Certificate:
+    """The certificate of answered requests in the order of their start."""
     if not len(latency_s):
-        return grade(["no request was answered"], (), ())
-    shortfalls = describe_shortfalls({name: quantiles[p] for name, p in _GRADED.items()}, warmup_judged=True)
-    return grade((), tuple(_problems(latency_s)), shortfalls)
+        return Certificate(entries=(_answers(0),))
+    sizes = [len(latency_s)]
+    found = judge_latencies(latency_s, sizes, mser_cut(latency_s).ended, compare_levels(latency_s, sizes))
+    enough = (certify_quantile(percent_name(p), quantiles[p]) for p in _GRADED)
+    return Certificate(entries=(_answers(len(latency_s)), *certify_latencies(found, 0.0), *enough))
 
 
-def _problems(latency_s: Floats) -> Iterator[str]:
-    if mser_cut(latency_s).ended is False:
-        yield UNSETTLED
-    thirds = np.array_split(latency_s, WINDOWS)
-    if min(map(len, thirds)) < _LEAST_REQUESTS:
-        return
-    medians = [(float(np.median(part)), quantile(part, [len(part)], 0.5, 1.0, CONFIDENCE).interval) for part in thirds]
-    (least, low), _, (most, high) = sorted(medians, key=lambda one: one[0])
-    if least > 0 and most / least > MOST_SPREAD and not low.overlaps(high):
-        ratio = format_number(most / least)
-        yield f"P50 differs between thirds of the run by a factor of {ratio} (steady is at most {MOST_SPREAD:g})"
+def unseen(basis: Basis) -> tuple[Entry, ...]:
+    """What perfkit's own runs are held against and a file of requests cannot be, and what its latencies miss."""
+    missing = (not_applicable(name, "needs more than the file holds", "void", why) for name, why in _UNTOLD.items())
+    return (*missing, recorded("coordinated omission", {}, "how the format counts", _OMISSION[basis]))
+
+
+def _answers(count: int) -> Entry:
+    status, costs, reason = held("void", [] if count else ["no request was answered"])
+    return Entry(
+        name="answers",
+        status=status,
+        figures={"replies": count},
+        threshold=1,
+        origin=_ANSWERS_ORIGIN,
+        costs=costs,
+        reason=reason,
+    )

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfkit.clock import calendar_now
+from perfkit.measuring.analysis.certificate import Certificate
 from perfkit.measuring.archive import documents
 from perfkit.measuring.archive.folder import RunContents, StoredRun, load_run, save_run
 from perfkit.measuring.archive.manifest import Manifest, new_id
 from perfkit.measuring.importers.audit import audit
+from perfkit.measuring.importers.certificate import unseen
 from perfkit.measuring.importers.finding import Finding
 from perfkit.measuring.importers.flame import foreign_flame
 from perfkit.measuring.importers.frames import levels_frame
@@ -69,7 +71,7 @@ def contents_of(run: ForeignRun) -> RunContents:
         simulated=False,
         title=title,
         load=_load_of(imported.levels[0]) if imported.levels else {},
-        certificate=_certificate(imported),
+        certificate=point_of(imported),
         notes=imported.notes,
         further={ENTRY: {**document, "findings": [dataclasses.asdict(finding) for finding in run.findings]}},
     )
@@ -86,8 +88,8 @@ def is_foreign(manifest: Manifest) -> bool:
     return isinstance(manifest.further.get(ENTRY), Mapping)
 
 
-def _certificate(imported: Imported) -> dict[str, Any] | None:
-    """The point of all requests, in the form of a run's own; None of a summary."""
+def point_of(imported: Imported) -> dict[str, Any] | None:
+    """All requests as a run's own point, with their certificate; None of a summary."""
     whole = imported.levels[0] if imported.levels else None
     if whole is None or whole.grade is None:
         return None
@@ -106,6 +108,7 @@ def _certificate(imported: Imported) -> dict[str, Any] | None:
         "grade": whole.grade,
         "valid": whole.grade != "void",
         "reasons": list(whole.reasons),
+        "certificate": Certificate(entries=(*whole.entries, *unseen(imported.timing.basis))).to_json(),
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perfkit.measuring.analysis.certificate import Entry
 from perfkit.measuring.analysis.grading import Label
 from perfkit.measuring.analysis.latency import Quantile
 from perfkit.measuring.collectors.collector import SeriesRow
@@ -91,6 +92,7 @@ class Level:
     is_interpolated: bool = False  # percentiles read off the buckets of a histogram
     grade: Label | None = None  # only of single requests; a summary cannot be graded
     reasons: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()  # of the certificate behind the grade
     quantiles: Mapping[float, Quantile] = dataclasses.field(
         default_factory=dict
     )  # with intervals, from single requests

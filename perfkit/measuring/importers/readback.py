@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfkit.errors import ArchiveError
+from perfkit.measuring.analysis.certificate import Entry
 from perfkit.measuring.analysis.latency import Quantile
 from perfkit.measuring.archive import documents
 from perfkit.measuring.archive.folder import StoredRun
@@ -57,7 +58,8 @@ def _level(document: Mapping[str, Any]) -> Level:
     percentiles = {_p_of(name): float(value) for name, value in known.pop("percentiles_s").items()}
     quantiles = {_p_of(name): Quantile(**found) for name, found in known.pop("quantiles").items()}
     reasons = tuple(map(str, known.pop("reasons")))
-    return Level(**known, percentiles_s=percentiles, quantiles=quantiles, reasons=reasons)
+    entries = tuple(Entry(**entry) for entry in known.pop("entries", ()))
+    return Level(**known, percentiles_s=percentiles, quantiles=quantiles, reasons=reasons, entries=entries)
 
 
 def _p_of(name: str) -> float:

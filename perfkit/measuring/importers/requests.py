@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfkit.clock import NS_PER_S
+from perfkit.measuring.analysis.certificate import Certificate
 from perfkit.measuring.analysis.latency import quantile
 from perfkit.measuring.importers.certificate import certify
 from perfkit.measuring.importers.imported import Level, Requests
@@ -216,13 +217,11 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
     errors = sum(total.errors for total in totals)
     counts = {"requests": answered + unanswered, "errors": errors + unanswered}
     if not answered:
-        void = certify(np.empty(0), {})
-        return Level(**{"name": name, **counts, "grade": void.label, "reasons": void.reasons, **known})
+        return Level(**{"name": name, **counts, **_graded(certify(np.empty(0), {})), **known})
     seconds = (max(total.last_ns for total in totals) - min(total.first_ns for total in totals)) / NS_PER_S
     latency_s = rows["latency_ns"] / NS_PER_S
     good = answered - errors
     quantiles = {p: quantile(latency_s, [len(latency_s)], p, seconds) for p in QUANTILES}
-    certified = certify(latency_s, quantiles)
     error_ns = sum(total.error_sum_ns for total in totals)
     sum_ns = sum(total.sum_ns for total in totals)
     figures = {
@@ -235,7 +234,10 @@ def _level(name: str, totals: Sequence[_Total], rows: _Block, known: dict[str, A
         "error_mean_s": error_ns / errors / NS_PER_S if errors else None,
         "percentiles_s": dict(zip(QUANTILES, map(float, np.quantile(latency_s, QUANTILES)), strict=True)),
         "quantiles": quantiles,
-        "grade": certified.label,
-        "reasons": certified.reasons,
+        **_graded(certify(latency_s, quantiles)),
     }
     return Level(**{"name": name, **counts, **figures, **known})
+
+
+def _graded(found: Certificate) -> dict[str, Any]:
+    return {"grade": found.grade.label, "reasons": found.grade.reasons, "entries": found.entries}

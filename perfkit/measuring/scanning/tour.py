@@ -44,8 +44,8 @@ _SCAN, _FLAME, _FINAL = "scan", "flame graph", "recommended against default"
 class Pace:
     """How long each step of the tour takes, in seconds of measuring."""
 
-    point_s: float = 6.0
-    rounds: int = 5
+    point_s: float = 5.1
+    rounds: int = 6
     stacks_s: float = 3.0
     final_s: float = 10.0
 

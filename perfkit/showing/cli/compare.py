@@ -82,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
 def say(comparison: Comparison) -> None:
     """The comparison for a person."""
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.comparisons import comparison_table, remarks
+    from perfkit.showing.cli.comparisons import comparison_table
+    from perfkit.showing.report.compared import remarks
 
     console.say(comparison.claim, style="bold")
     console.results().print(comparison_table(comparison))
@@ -126,7 +127,7 @@ def _plan(options: argparse.Namespace) -> ComparisonPlan:
 
 def measure_plan(options: argparse.Namespace, plan: ComparisonPlan, rule: Rule) -> Comparison:
     """Measure in turns, with a bar; an interruption says how to go on."""
-    from perfkit.measuring.comparing.folder import COMPARISON_NAME
+    from perfkit.measuring.archive.format import COMPARISON_NAME
     from perfkit.measuring.comparing.interleaving import new_comparison_folder, run_comparison
     from perfkit.showing.cli import console
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary for a pull request or a job")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the results as JUnit XML")
     parser.add_argument(
-        "--resume", action="store_true", help="with --against: go on with the unfinished measurement in --out"
+        "--resume", action="store_true", help="go on with the unfinished measurement in --record or --out"
     )
     flags.add_output(parser, "folder for the runs that are measured now (default: a new one in perfkit-runs)")
 
@@ -86,8 +86,9 @@ def _document(found: Gate, comparison: Comparison) -> dict[str, Any]:
 
 def _say(found: Gate, comparison: Comparison) -> None:
     from perfkit.showing.cli import console
-    from perfkit.showing.cli.comparisons import comparison_table, remarks
+    from perfkit.showing.cli.comparisons import comparison_table
     from perfkit.showing.cli.gate_summary import claim, line_text
+    from perfkit.showing.report.compared import remarks
 
     console.say(claim(found, comparison), style="bold")
     for line in found.lines:
@@ -174,17 +175,22 @@ def _measured_now(options: argparse.Namespace, baseline: Replicates) -> Replicat
         side = dataclasses.replace(side, settings=flags.read_server_settings(options))
     else:
         side = dataclasses.replace(side, settings=fields.replace(side.settings, server))
+    if options.resume and options.out is None:
+        raise ConfigError("--resume needs --out DIR, the folder of the candidate's runs to go on with")
     folder = options.out or new_comparison_folder()
     return _measure(options, side, folder, (len(baseline.runs), seconds_of(baseline.manifest)))
 
 
 def _measure(options: argparse.Namespace, side: Side, folder: Path, usual: tuple[int, float]) -> Replicates:
-    from perfkit.measuring.comparing.baseline import measure_replicates
+    from perfkit.measuring.comparing.baseline import Repetition, measure_replicates
     from perfkit.showing.cli import console
 
-    if options.resume:
-        raise ConfigError("--resume goes on with a measurement in turns (--against); name a new folder instead")
     runs = usual[0] if options.runs is None else options.runs
-    seconds = options.seconds or usual[1]
-    with console.tour_progress(options.json) as tell:
-        return measure_replicates(side, runs, seconds, folder, tell)
+    plan = Repetition(side=side, runs=runs, seconds=options.seconds or usual[1], folder=folder)
+    try:
+        with console.tour_progress(options.json) as tell:
+            return measure_replicates(plan, tell, options.resume)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted; whole runs are kept in {folder}, go on with the same command and --resume"
+        ) from None

@@ -6,10 +6,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from perfkit.measuring.importers.foreignrun import point_of
 from perfkit.measuring.importers.imported import Imported
 from perfkit.showing.cli import console
-from perfkit.showing.report.foreignrows import TextTable, facts, tables
-from perfkit.showing.report.rows import Figure
+from perfkit.showing.report.badge import badge_of
+from perfkit.showing.report.foreignrows import facts, tables
+from perfkit.showing.report.rows import Figure, TextTable
 
 _OR_MORE = " or more"
 
@@ -19,6 +21,9 @@ def print_imported(imported: Imported) -> None:
     console.say(f"\n{imported.path}", style="bold")
     for fact in facts(imported):
         console.say(fact, style="dim")
+    if point := point_of(imported):
+        badge = badge_of(point)
+        console.say(f"certificate: {badge.grade}, {badge.summary}; --report PAGE opens it", style="dim")
     out = console.results()
     for table in tables(imported):
         out.print()

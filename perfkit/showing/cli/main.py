@@ -27,7 +27,7 @@ COMMANDS = {
     "compare": "say whether one setting is faster or slower than another, and how sure that is",
     "gate": "fail when a change made things worse than allowed: for continuous integration",
     "report": "write an HTML report of archived runs or scans",
-    "runs": "list, show, export and prune archived runs and scans",
+    "runs": "list, show, export and prune archived runs, scans and comparisons",
     "import": "read result files, profiles and traces of other tools",
     "size": "what the articles' sizing formulas give, beside what a run or scan measured",
     "audit": "name what cannot be right in a result file or a published table",

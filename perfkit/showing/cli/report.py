@@ -1,4 +1,4 @@
-"""`perfkit report`: how do archived runs and scans look, on one offline page?"""
+"""`perfkit report`: how do archived results look, on one offline page?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of the command."""
-    parser.add_argument("folder", type=Path, help="folder of a scan or run, or of a demo")
+    parser.add_argument("folder", type=Path, help="folder of a scan, run, comparison or demo")
     parser.add_argument("--out", type=Path, metavar="FILE", help="page to write (default: report.html in the folder)")
 
 

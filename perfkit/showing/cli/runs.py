@@ -7,11 +7,11 @@ import importlib
 from pathlib import Path
 
 ACTIONS = {
-    "list": "list runs and scans, newest first (what perfkit runs alone does)",
-    "show": "show one run or scan: figures, settings, environment, code, files",
-    "export": "write one run or scan in a form that other tools read",
-    "prune": "remove old runs and scans; without --yes it only says which",
-    "pin": "mark a run or scan as one that prune leaves alone",
+    "list": "list runs, scans and comparisons, newest first (what perfkit runs alone does)",
+    "show": "show one of them: figures, settings, environment, code, files",
+    "export": "write one of them in a form that other tools read",
+    "prune": "remove old ones; without --yes it only says which",
+    "pin": "mark one that prune leaves alone",
     "unpin": "take that mark away",
     "history": "tell at which run a figure moved to another level",
     "snapshot": "put model versions, settings and machines side by side in one table",

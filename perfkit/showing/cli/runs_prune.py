@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from perfkit.showing.cli import console
 
     if kind_of(options.folder):
-        raise ConfigError(f"{options.folder} is a run or scan itself; give the folder that it lies in")
+        raise ConfigError(f"{options.folder} is a result itself; give the folder that it lies in")
     before = None
     if options.older_than is not None:
         before = ages.before(datetime.fromisoformat(calendar_now()), ages.read_age(options.older_than))

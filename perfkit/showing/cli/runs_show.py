@@ -1,4 +1,4 @@
-"""`perfkit runs show`: what is one run or scan of the archive?"""
+"""`perfkit runs show`: what is one run, scan or comparison of the archive?"""
 
 from __future__ import annotations
 
@@ -49,13 +49,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _held(entry: RunEntry) -> tuple[list[StoredRun], Sequence[Mapping[str, Any]]]:
-    """The run folders of a run or scan, and the points that they come to so far."""
+    """The run folders of a result, and the points that they come to so far."""
     from perfkit.measuring.archive.folder import load_run
+    from perfkit.measuring.archive.storedcomparison import load_comparison
     from perfkit.measuring.archive.storedscan import load_scan
 
     if entry.kind == "run":
         run = load_run(entry.path)
         return [run], [run.manifest.certificate] if run.manifest.certificate else []
+    if entry.kind == "comparison":
+        comparison = load_comparison(entry.path)
+        return comparison.runs(), comparison.points()
     scan = load_scan(entry.path)
     if scan.is_finished:
         return [scan.run(index) for index in range(entry.points)], scan.header.points
@@ -109,6 +113,10 @@ def _tell(entry: RunEntry, stored: Sequence[StoredRun], points: Sequence[Mapping
         console.results().print(points_table(full, entry.title or entry.model or entry.id))
         for line in remarks(full):
             console.say(line)
+    if entry.kind == "comparison":
+        from perfkit.measuring.comparing.interleaving import open_comparison
+
+        console.say(open_comparison(entry.path).claim)
 
 
 def _facts(entry: RunEntry, stored: Sequence[StoredRun]) -> Iterator[str]:

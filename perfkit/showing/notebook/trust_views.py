@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from perfkit.showing.notebook.chart import Chart
-    from perfkit.showing.report.foreignrows import TextTable
+    from perfkit.showing.report.rows import TextTable
 
 
 def coverage(queue: SingleServer, lengths_s: Sequence[float], runs: int = 40, seed: int = 0) -> Chart:

@@ -1,4 +1,4 @@
-"""Which archived results go into a report, and what does it say about them? From runs and scans to ReportData."""
+"""Which archived results go into a report, and what does it say about them? From results to pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.analysis.flame import flame_data
 from perfkit.measuring.analysis.scaling.fits import fit_scaling
 from perfkit.measuring.archive.folder import load_run
+from perfkit.measuring.archive.format import COMPARISON_NAME
+from perfkit.measuring.archive.storedcomparison import load_comparison
+from perfkit.measuring.comparing.interleaving import open_comparison
 from perfkit.measuring.experiment import Run, open_run
 from perfkit.measuring.importers.foreignrun import is_foreign
 from perfkit.measuring.importers.readback import open_import
@@ -17,13 +20,16 @@ from perfkit.measuring.scanning.grid import Scan, open_scan_results
 from perfkit.measuring.scanning.tour import Series, Tour, open_tour
 from perfkit.showing.plots.gpu import gpu_table
 from perfkit.showing.report.advice import comparison_verdict, padding_remark, recommendation
+from perfkit.showing.report.compared import render_comparison
 from perfkit.showing.report.data import ReportData
 from perfkit.showing.report.foreign import render_imports, section_of
 from perfkit.showing.report.page import render_report
 
 
 def page_of_folder(folder: Path) -> str:
-    """The page of whatever a folder holds, an imported file too; raises ConfigError, ArchiveError."""
+    """The page of whatever a folder holds, an imported file or a comparison too; raises ConfigError, ArchiveError."""
+    if (folder / COMPARISON_NAME).exists():
+        return render_comparison(open_comparison(folder), load_comparison(folder).created)
     if (folder / "run.json").exists():
         stored = load_run(folder)
         if is_foreign(stored.manifest):
@@ -39,7 +45,7 @@ def report_of_folder(folder: Path) -> ReportData:
         return report_of_scan(open_scan_results(folder))
     if (folder / "run.json").exists():
         return report_of_run(open_run(folder))
-    raise ConfigError(f"{folder} holds no demo, scan or run; perfkit runs list FOLDER lists what there is")
+    raise ConfigError(f"{folder} holds no demo, scan, run or comparison; perfkit runs list FOLDER lists what there is")
 
 
 def report_of_tour(tour: Tour) -> ReportData:

@@ -12,14 +12,16 @@ import numpy as np
 from markupsafe import Markup
 
 from perfkit.clock import NS_PER_S
-from perfkit.measuring.importers.foreignrun import ForeignRun
+from perfkit.measuring.importers.foreignrun import ForeignRun, point_of
 from perfkit.measuring.importers.imported import Imported, Requests
 from perfkit.showing.plots.foreign import foreign_table, plot_foreign
 from perfkit.showing.plots.latency import latency_table, plot_latency
 from perfkit.showing.plots.series import plot_series, series_table
 from perfkit.showing.plots.timeline import plot_timeline
-from perfkit.showing.report.foreignrows import NO_FINDING, TextTable, facts, finding_text, tables
+from perfkit.showing.report.badge import Badge, badge_html, badge_of
+from perfkit.showing.report.foreignrows import NO_FINDING, facts, finding_text, tables
 from perfkit.showing.report.page import Chart, chart_of, environment, page_frame
+from perfkit.showing.report.rows import TextTable
 from perfkit.showing.web import assets
 
 if TYPE_CHECKING:
@@ -42,18 +44,21 @@ class FileSection:
     tables: tuple[TextTable, ...]
     charts: tuple[Chart, ...]
     flame: Markup | None
+    badge: Badge | None  # of single requests; a summary has none
 
 
 def render_imports(sections: Sequence[FileSection], created: str, refused: Sequence[str] = ()) -> str:
     """The page as text. `refused` tells of each file that could not be read why."""
     title = sections[0].title if len(sections) == 1 else f"{len(sections)} imported files"
     told = {"title": title, "created": created, "sections": sections, "refused": refused, "no_finding": NO_FINDING}
-    return environment().get_template("foreign.html.j2").render(**page_frame(), **told)
+    template = environment().get_template("foreign.html.j2")
+    return template.render(**page_frame(), **told, badge_html=badge_html)
 
 
 def section_of(run: ForeignRun, at: int) -> FileSection:
     """A file as the page shows it, the at-th on the page; its single requests are not kept."""
     imported = run.imported
+    point = point_of(imported)
     return FileSection(
         title=Path(imported.path).name,
         facts=tuple(facts(imported)),
@@ -62,6 +67,7 @@ def section_of(run: ForeignRun, at: int) -> FileSection:
         tables=tuple(tables(imported)),
         charts=tuple(chart_of(f"file-{at}-{name}", figure) for name, figure in _figures(imported)),
         flame=Markup(assets.inline_json(run.flame)) if run.flame else None,
+        badge=badge_of(point) if point else None,
     )
 
 

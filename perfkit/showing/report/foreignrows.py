@@ -6,12 +6,11 @@ A column that the file has nothing for is left out. Figures from single requests
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from perfkit.measuring.collectors.collector import SeriesRow
 from perfkit.measuring.importers.finding import Finding
 from perfkit.measuring.importers.imported import Imported, Level, Metric, Profile, percent_name
-from perfkit.showing.report.rows import Figure
+from perfkit.showing.report.rows import Figure, TextTable
 from perfkit.units import (
     ABSENT,
     format_bytes,
@@ -41,17 +40,6 @@ _BASES = {
 NO_CERTIFICATE = "no certificate: without single requests neither intervals nor a grade can be given"
 NO_RESULTS = "There are no results of a load generator in it to audit."
 NO_FINDING = "Nothing contradicts itself in this file (which does not make it true)."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextTable:
-    """A table as texts; columns in `words` are read from the left."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[Figure, ...], ...]
-    words: tuple[str, ...]
-    caption: str = ""
 
 
 def facts(imported: Imported) -> Iterator[str]:

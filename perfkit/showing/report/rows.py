@@ -44,6 +44,17 @@ class Row:
     badge: Badge
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextTable:
+    """A table as texts; columns in `words` are read from the left."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    words: tuple[str, ...]
+    caption: str = ""
+
+
 def row_of(point: Point, label: str, varied: str) -> Row:
     """A point as texts; its figures are in the order of COLUMNS."""
     throughput = point.get("throughput_rps") or {}

@@ -114,3 +114,27 @@ def test_a_round_that_never_stops_warming_up_is_a_problem(scenario):
 def test_steady_queues_are_seldom_called_unsteady(scenario, changes):
     alarms = [bool(problems(judge(scenario(seed=seed, **changes).run()))) for seed in range(10)]
     assert sum(alarms) <= 1
+
+
+def round_noise(seed, spread=0.05):
+    """How much slower each round is than usual: a machine's slow minutes."""
+    slow = np.random.default_rng(seed).normal(1.0, spread, 6)
+    return lambda number: float(slow[number])
+
+
+def test_rounds_that_slow_minutes_set_apart_are_seldom_called_unsteady(scenario):
+    runs = [scenario(seed=seed, shape="normal", rounds=6, scale=round_noise(seed)).run() for seed in range(20)]
+    assert sum(bool(problems(judge(run))) for run in runs) <= 1
+
+
+def test_a_change_that_stands_out_from_slow_minutes_is_found(scenario):
+    def changed(noise):
+        return lambda number: noise(number) * (1.0 if number < 3 else 1.4)
+
+    runs = [scenario(seed=seed, shape="normal", rounds=6, scale=changed(round_noise(seed))).run() for seed in range(20)]
+    assert sum(bool(problems(judge(run))) for run in runs) >= 12
+
+
+def test_a_drift_over_rounds_that_hardly_differ_by_chance_is_found(scenario):
+    run = scenario(seed=1, shape="normal", rounds=6, scale=lambda number: 1.0 + 0.03 * number).run()
+    assert describe_drift(judge(run)).startswith("latency drifted by 1")

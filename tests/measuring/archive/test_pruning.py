@@ -77,8 +77,8 @@ def test_nothing_goes_unless_something_says_what_may(shelf):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("notes", "is no run and no scan"),
-        ("absent", "is no run and no scan"),
+        ("notes", "is no run, scan or comparison"),
+        ("absent", "is no run, scan or comparison"),
         ("broken", "is broken"),
         ("scan", "is unfinished"),
         ("day-2", r"is pinned \(baseline\); perfkit runs unpin 20250102-x first"),
@@ -118,7 +118,7 @@ def test_a_scan_that_somebody_writes_stays(tmp_path, planted, header):
         for part in scan.pending_parts():
             scan.save_part(part, planted(rounds=1, first_round=part.round))
         scan.finish([{"grade": "sound"}, {"grade": "sound"}])
-    with open_scan(tmp_path / "scan", None), pytest.raises(ArchiveError, match="another process writes the scan"):
+    with open_scan(tmp_path / "scan", None), pytest.raises(ArchiveError, match="another process writes"):
         remove_run(tmp_path / "scan")
     remove_run(tmp_path / "scan")
     assert os.listdir(tmp_path) == []

@@ -8,8 +8,8 @@ import pytest
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.archive import durable
 from perfkit.measuring.archive.folder import load_run, verify_run
+from perfkit.measuring.archive.storedcomparison import load_comparison
 from perfkit.measuring.comparing import interleaving
-from perfkit.measuring.comparing.folder import load_comparison
 from perfkit.measuring.comparing.interleaving import SAME, compare, open_comparison, run_comparison
 from perfkit.settings.server import ServerSettings
 

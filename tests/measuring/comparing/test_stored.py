@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from perfkit import fields
 from perfkit.errors import ArchiveError, ConfigError
 from perfkit.measuring.analysis.compare.verdict import Rule
 from perfkit.measuring.archive.folder import save_run
-from perfkit.measuring.comparing.baseline import measure_replicates, seconds_of, side_of
+from perfkit.measuring.comparing.baseline import Repetition, measure_replicates, seconds_of, side_of
 from perfkit.measuring.comparing.interleaving import compare_folders
 from perfkit.measuring.comparing.stored import NOT_INTERLEAVED, read_replicates
 
@@ -82,10 +83,24 @@ def test_a_baseline_says_what_its_candidate_is_to_run_with(folder_of):
 
 def test_replicates_are_measured_into_a_new_folder_only(tmp_path, replayed, folder_of):
     side = side_of(read_replicates(folder_of("baseline")))
-    kept = measure_replicates(side, 2, 0.2, tmp_path / "kept")
+    plan = Repetition(side=side, runs=2, seconds=0.2, folder=tmp_path / "kept")
+    kept = measure_replicates(plan)
     assert sorted(run.name for run in (tmp_path / "kept").iterdir()) == ["000", "001"]
     assert (len(kept.runs), replayed) == (2, [("candidate", 0), ("candidate", 1)])
     with pytest.raises(ConfigError, match="is there already"):
-        measure_replicates(side, 1, 0.2, tmp_path / "kept")
+        measure_replicates(plan)
     with pytest.raises(ConfigError, match="runs is 0"):
-        measure_replicates(side, 0, 0.2, tmp_path / "none")
+        dataclasses.replace(plan, runs=0)
+
+
+def test_a_baseline_that_was_cut_short_goes_on_with_what_is_missing(tmp_path, replayed, folder_of):
+    side = side_of(read_replicates(folder_of("baseline")))
+    plan = Repetition(side=side, runs=1, seconds=0.2, folder=tmp_path / "kept")
+    with pytest.raises(ConfigError, match="holds no runs"):
+        measure_replicates(plan, resume=True)
+    measure_replicates(plan)
+    kept = measure_replicates(dataclasses.replace(plan, runs=3), resume=True)
+    assert (len(kept.runs), replayed) == (3, [("candidate", 0), ("candidate", 1), ("candidate", 2)])
+    other = dataclasses.replace(side, settings=fields.replace(side.settings, {"workers": 2}))
+    with pytest.raises(ConfigError, match=r"runs of another setting: settings\.workers is 2, there 1"):
+        measure_replicates(dataclasses.replace(plan, side=other), resume=True)

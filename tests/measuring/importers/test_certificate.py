@@ -35,7 +35,7 @@ def test_latencies_that_grow_through_the_run_are_unsteady():
 
 
 def test_a_run_without_a_reply_is_void():
-    assert certify(np.empty(0), {}).label == "void"
+    assert certify(np.empty(0), {}).grade.label == "void"
     log = RequestLog()
     log.add_unanswered("a")
     (level,) = log.levels()

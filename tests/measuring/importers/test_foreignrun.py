@@ -59,6 +59,11 @@ def test_only_single_requests_are_certified(tmp_path):
     assert (point["grade"], point["requests"], point["reasons"]) == (whole.grade, 20, list(whole.reasons))
     assert point["throughput_rps"] == {"value": whole.throughput_rps, "low": None, "high": None}
     assert point["latency_s"]["p99"]["value"] is None  # twenty requests
+    entries = {entry["name"]: entry for entry in point["certificate"]["entries"]}
+    assert point["certificate"]["grade"] == point["grade"]
+    assert (entries["P99 sample"]["status"], entries["answers"]["figures"]) == ("fail", {"replies": 20})
+    assert entries["stage sum"]["status"] == "not applicable"
+    assert "actual send" in entries["coordinated omission"]["reason"]
     assert saved("wrk.txt", tmp_path)[1].manifest.certificate is None
 
 

@@ -77,7 +77,7 @@ WRONG_USE = [
         ("scan", "--url", "URL", "--vary", "workers=1"),
         "workers cannot be varied: the service was not launched by ",
     ),
-    (("report", "."), ". holds no demo, scan or run; perfkit runs list FOLDER lists what there is"),
+    (("report", "."), ". holds no demo, scan, run or comparison; perfkit runs list FOLDER lists what there is"),
     (("runs", "list", "gone"), "gone is no folder; give the one that runs were saved to (--out)"),
 ]
 

@@ -31,6 +31,14 @@ def test_two_settings_are_measured_and_the_answer_is_one_document(perfkit, tmp_p
     )
     assert shown.out.splitlines()[0] == document["claim"]
     assert "saved in it" in shown.out
+    told = perfkit("runs", "show", "it")
+    assert told.out.startswith("comparison ")
+    assert told.out.splitlines()[-2:] == [document["claim"], "every byte is as saved"]
+    assert perfkit("report", "it").code == 0
+    page = (tmp_path / "it" / "report.html").read_text("utf-8")
+    assert f"<title>workers=2,batch.max_size=2 against default: {document['verdict']}</title>" in page
+    assert ours["run_id"] in page
+    assert theirs["run_id"] in page
 
 
 def test_a_baseline_is_recorded_and_a_candidate_held_against_it(perfkit, tmp_path):

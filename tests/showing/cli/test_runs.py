@@ -207,7 +207,7 @@ def test_pruning_removes_with_yes_and_leaves_what_is_pinned(perfkit, archive):
         ((), "nothing says what may go; give --keep N, --older-than AGE, or both"),
         (("--older-than", "soon"), "'soon' is no age; write a number and s, m, h, d or w"),
         (("absent", "--keep", "1"), "absent is no folder"),
-        (("perfkit-runs/day-1", "--keep", "0", "--yes"), "perfkit-runs/day-1 is a run or scan itself"),
+        (("perfkit-runs/day-1", "--keep", "0", "--yes"), "perfkit-runs/day-1 is a result itself"),
     ],
 )
 def test_pruning_refuses_what_is_not_clear(perfkit, archive, words, line):

@@ -9,8 +9,9 @@ import nbformat
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("*.ipynb"))
-DEVICE = next(path for path in NOTEBOOKS if path.name == "03_the_device.ipynb")
-TRUST = next(path for path in NOTEBOOKS if path.name == "05_numbers_you_can_trust.ipynb")
+THREADS, DEVICE, TRUST = (
+    next(path for path in NOTEBOOKS if path.name.startswith(number)) for number in ("02", "03", "05")
+)
 SMALL = {
     "01_first_run.ipynb": "seconds = 0.3\nworker_counts = [1, 2]\nbatch_sizes = [1, 8]",
     "02_threads_queues_lanes.ipynb": "seconds = 0.3\nrounds = 1\nusers = [4]\ncrowds = [50]\ncounts = [1, 2]\n"
@@ -64,7 +65,7 @@ def read_small(path):
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path in (DEVICE, TRUST) else [])
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path in (THREADS, DEVICE, TRUST) else [])
         for path in NOTEBOOKS
     ],
 )
@@ -75,9 +76,13 @@ def test_it_runs_top_to_bottom_headless(path, tmp_path):
     assert len(list((tmp_path / "perfkit-runs").iterdir())) == RESULTS[path.name]
 
 
-def test_the_first_experiment_on_the_device_runs_headless(tmp_path):
-    notebook = read_small(DEVICE)
-    measures = next(at for at, cell in enumerate(notebook.cells) if "show_findings(check" in cell.source)
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [pytest.param(THREADS, "ledger(found)", id="threads"), pytest.param(DEVICE, "show_findings(check", id="device")],
+)
+def test_the_first_experiment_runs_headless(path, last, tmp_path):
+    notebook = read_small(path)
+    measures = next(at for at, cell in enumerate(notebook.cells) if last in cell.source)
     notebook.cells = notebook.cells[: measures + 1]
     assert "application/vnd.jupyter.widget-view+json" in run_headless(notebook, tmp_path)
 

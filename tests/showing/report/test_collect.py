@@ -144,7 +144,7 @@ def test_a_round_of_an_unfinished_scan_has_no_point_to_report(tmp_path):
 
 
 def test_a_folder_that_holds_nothing_is_wrong_use_and_a_damaged_one_is_not(tmp_path):
-    with pytest.raises(ConfigError, match=r"holds no demo, scan or run; perfkit runs list FOLDER lists what there is"):
+    with pytest.raises(ConfigError, match="holds no demo, scan, run or comparison; perfkit runs list FOLDER lists"):
         report_of_folder(tmp_path)
     (tmp_path / "scan.json").write_text("{")
     with pytest.raises(ArchiveError, match="is not whole JSON"):

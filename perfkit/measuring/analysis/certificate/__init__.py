@@ -3,8 +3,8 @@
 from perfkit.measuring.analysis.certificate.entry import Certificate, Cost, Entry, Status
 from perfkit.measuring.analysis.certificate.instruments import certify_instruments
 from perfkit.measuring.analysis.certificate.record import record_surroundings
-from perfkit.measuring.analysis.certificate.steadystate import certify_steadiness
-from perfkit.measuring.analysis.certificate.sufficiency import certify_sufficiency
+from perfkit.measuring.analysis.certificate.steadystate import certify_latencies, certify_steadiness
+from perfkit.measuring.analysis.certificate.sufficiency import certify_quantile, certify_sufficiency
 
 __all__ = [
     "Certificate",
@@ -12,6 +12,8 @@ __all__ = [
     "Entry",
     "Status",
     "certify_instruments",
+    "certify_latencies",
+    "certify_quantile",
     "certify_steadiness",
     "certify_sufficiency",
     "record_surroundings",

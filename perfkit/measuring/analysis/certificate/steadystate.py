@@ -25,14 +25,20 @@ LEVEL_ORIGIN = "by definition: a load that changes its level has no steady state
 WARMUP_ORIGIN = "MSER-5, White 1997: a minimum at the end of the allowed range was not seen to end"
 STEPS_ORIGIN = "binary segmentation of block means, penalty 15 ln n of Barrett et al. 2017; 10 % by judgement"
 DRIFT_ORIGIN = "Theil-Sen slope whose 99 % interval leaves out 0; 10 % by judgement"
-WINDOWS_ORIGIN = "max / min of three windows as in NVIDIA's perf_analyzer, and their 99 % intervals apart"
+WINDOWS_ORIGIN = "max / min of three windows as in NVIDIA's perf_analyzer, and their intervals apart"
 OVERLOAD_ORIGIN = "judgement: a backlog that grows by 5 % of the arrivals, or 1 % turned away"
 _TOO_FEW = "too few requests for blocks whose means could be compared"
 
 
 def certify_steadiness(run: RunData, measured: Measured, found: Steadiness) -> list[Entry]:
     """Everything that a steady state is judged by."""
-    return [_level(run), _overload(run, measured), _warmup(measured, found), *_levels(found), *_windows(found)]
+    dropped_s = sum(window.warmup_s for window in measured.windows)
+    return [_level(run), _overload(run, measured), *certify_latencies(found, dropped_s)]
+
+
+def certify_latencies(found: Steadiness, dropped_s: float) -> list[Entry]:
+    """What latencies alone tell of a steady state; `dropped_s` of warm-up do not count among them."""
+    return [_warmup(found, dropped_s), *_levels(found), *_windows(found)]
 
 
 def _level(run: RunData) -> Entry:
@@ -54,8 +60,7 @@ def _overload(run: RunData, measured: Measured) -> Entry:
     return _entry("overload", {}, (MOST_BACKLOG_RATIO, OVERLOAD_ORIGIN), problem)
 
 
-def _warmup(measured: Measured, found: Steadiness) -> Entry:
-    dropped_s = sum(window.warmup_s for window in measured.windows)
+def _warmup(found: Steadiness, dropped_s: float) -> Entry:
     if found.warmup_ended is None:
         return not_applicable("warm-up", WARMUP_ORIGIN, "unsteady", "the rounds have too few requests to tell")
     return _entry("warm-up", {"dropped_s": dropped_s}, (None, WARMUP_ORIGIN), describe_warmup(found))

@@ -38,7 +38,7 @@ def certify_sufficiency(
 ) -> list[Entry]:
     """Everything that a run can have too little of; `seen` are its steadiness and its latency's quantiles."""
     steadiness, latency = seen
-    enough = [_quantile(name, found) for name, found in latency.items()]
+    enough = [certify_quantile(name, found) for name, found in latency.items()]
     return [
         *enough,
         _length(run, measured, latency),
@@ -48,7 +48,8 @@ def certify_sufficiency(
     ]
 
 
-def _quantile(name: str, found: Quantile) -> Entry:
+def certify_quantile(name: str, found: Quantile) -> Entry:
+    """Whether there are enough requests for a quantile (p50, p99) to have a value."""
     floor = floor_count(int(name[1:]) / 100)
     is_short = found.value is None and (found.n_eff < floor or found.needs_s is None)
     status, costs, reason = held("short", [shortfall_text(name, found)] if is_short else [])

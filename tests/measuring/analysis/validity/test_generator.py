@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import anderson
 
@@ -69,6 +70,14 @@ def test_a_poisson_schedule_with_equal_gaps_is_unfaithful(healthy_open_run):
 def test_true_poisson_schedules_are_seldom_refused(scenario):
     refused = [not check_schedule(scenario(seed=seed, rate_rps=50.0, seconds=4.0).run()).passed for seed in range(25)]
     assert sum(refused) <= 1  # one in a hundred by design
+
+
+def test_gaps_below_a_nanosecond_that_stand_as_none_do_not_make_a_fast_schedule_unfaithful(healthy_open_run):
+    gaps_ns = np.random.default_rng(4).exponential(6_667.0, 400_000)  # 150,000 requests a second
+    due_ns = np.round(np.cumsum(gaps_ns)).astype(np.int64) + healthy_open_run.started_ns
+    assert (np.diff(due_ns) == 0).any()
+    requests = pandas.DataFrame({"round": 0, "scheduled_ns": due_ns}).astype("Int64")
+    assert check_schedule(dataclasses.replace(healthy_open_run, requests=requests)).passed is True
 
 
 def test_the_statistic_is_that_of_scipy():
