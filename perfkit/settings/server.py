@@ -52,6 +52,13 @@ class ServerSettings(Checked):
         low=0,
         high=1024,
     )
+    worker_nice: int = field(
+        0,
+        "niceness by which model workers stand behind the event loop on a core: more throughput where they fill all "
+        "cores, less of it where others on the machine want them too",
+        low=0,
+        high=19,
+    )
     replicas: int = field(
         1,
         "replicas that share the model's weights in one process, each with its own queue of queue.depth and its own "

@@ -3,6 +3,7 @@
 import os
 import urllib.request
 
+import psutil
 import pytest
 
 from perfkit.measuring.service import launch
@@ -21,6 +22,15 @@ def policies(service, name):
     """What the kernel says of the threads of that name."""
     threads = service.stats()["threads"]
     return [os.sched_getscheduler(int(tid)) for tid, each in threads.items() if each.startswith(name)]
+
+
+def niceness(service, name):
+    """Likewise the nice values, beyond this process's own."""
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    threads = service.stats()["threads"]
+    return [
+        os.getpriority(os.PRIO_PROCESS, int(tid)) - own for tid, each in threads.items() if each.startswith(name)
+    ]
 
 
 def ask(service):
@@ -45,3 +55,20 @@ def test_on_one_core_only_the_event_loop_pushes_others_aside_when_it_wakes(servi
 def test_with_more_cores_a_worker_takes_what_is_idle(models_on_path):
     with launch(model="wandering_models:Wanderer") as service:
         assert policies(service, "model-") == [os.SCHED_OTHER]
+
+
+@two_cores
+def test_workers_stand_as_far_behind_the_event_loop_as_is_set_and_only_they(models_on_path):
+    with launch(model="wandering_models:Wanderer", pinning={"policy": "workers"}, worker_nice=7) as service:
+        assert policies(service, "model-") == [os.SCHED_BATCH]  # each has a core of its own
+        assert niceness(service, "model-") == [7]
+        assert niceness(service, "MainThread") == [0]
+        service.configure({"worker_nice": 0})
+        assert niceness(service, "model-") == [0]
+
+
+@two_cores
+def test_a_worker_process_stands_behind_as_well(models_on_path):
+    with launch(model="wandering_models:Wanderer", concurrency={"model": "processes"}, worker_nice=5) as service:
+        children = psutil.Process(service.pid).children(recursive=True)
+        assert 5 in {child.nice() for child in children}

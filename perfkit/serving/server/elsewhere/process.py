@@ -48,6 +48,7 @@ def _load_model(spec: ChildSpec, model: Model, device: Device) -> Answer:
     with device.loading():
         model.load(device, spec.settings.seed)
     device.prepare(spec.intra_op_threads)
+    os.nice(spec.settings.worker_nice)
     model = at_level(model, spec.settings, device)
     get_ready(model, spec.settings)
     lane = device.open_lane(worker="child", intra_op_threads=spec.intra_op_threads)
