@@ -90,7 +90,7 @@ def test_a_gate_measures_both_sides_in_turns_when_given_settings(perfkit, monkey
         (("gate", "--record", "x", "--out", "y"), "--record names the folder itself"),
         (("gate", "--against", "default", "--candidate", "x"), "with --against both sides are measured now"),
         (("gate", "--record", "x", "--worse-than", "0"), "'0' is no share"),
-        (("gate", "--record", "x", "--model", "noop", "--resume"), "--resume goes on with a measurement in turns"),
+        (("gate", "--record", "x", "--model", "noop", "--resume"), "x holds no runs"),
         (("gate", "--record", "x", "--model", "noop", "--runs", "0"), "runs is 0"),
     ],
 )
