@@ -39,9 +39,9 @@ from perfkit.serving.server.gate import build_gate
 from perfkit.serving.server.job import Job
 from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.pins import Pins, cpus_of, decide, move_to
-from perfkit.serving.server.preemption import renounce_preemption, stand_behind
 from perfkit.serving.server.plant import Plant
 from perfkit.serving.server.pool import Duty, Pool, Work
+from perfkit.serving.server.preemption import renounce_preemption, stand_behind
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
 from perfkit.serving.server.stages import describe, postprocess, preprocess

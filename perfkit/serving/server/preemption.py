@@ -1,9 +1,10 @@
 """Who runs first on a core: a thread that computes, or the event loop that answers for all of them?
 
-On a core that all share, a thread that wakes pushes nobody aside. A worker is woken by a thread that holds the GIL. On one core the kernel often lets the woken thread run at
-once; it finds the GIL taken and sleeps again, which is two switches for nothing and a tenth of what a small
-request costs. Under Linux's batch policy it starts when the core is free, or when its turn comes. Where there
-are more cores the kernel finds it an idle one, and would be kept from that.
+On a core that all share, a thread that wakes pushes nobody aside. A worker is woken by a thread that holds the
+GIL. There the kernel often lets the woken thread run at once; it finds the GIL taken and sleeps again, which is
+two switches for nothing and a tenth of what a small request costs. Under Linux's batch policy it starts when
+the core is free, or when its turn comes. Where there are more cores the kernel finds it an idle one, and would
+be kept from that.
 """
 
 from __future__ import annotations

@@ -28,9 +28,7 @@ def niceness(service, name):
     """Likewise the nice values, beyond this process's own."""
     own = os.getpriority(os.PRIO_PROCESS, 0)
     threads = service.stats()["threads"]
-    return [
-        os.getpriority(os.PRIO_PROCESS, int(tid)) - own for tid, each in threads.items() if each.startswith(name)
-    ]
+    return [os.getpriority(os.PRIO_PROCESS, int(tid)) - own for tid, each in threads.items() if each.startswith(name)]
 
 
 def ask(service):
