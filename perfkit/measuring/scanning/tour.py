@@ -46,8 +46,8 @@ class Pace:
 
     point_s: float = 5.1
     rounds: int = 6
-    stacks_s: float = 3.0
-    final_s: float = 10.0
+    stacks_s: float = 2.5
+    final_s: float = 7.0
 
 
 FULL = Pace()
@@ -203,7 +203,7 @@ def _final_plan(default: ServerSettings, chosen: ServerSettings, load: Load, pac
         Point(settings=settings, load=load, varied={"setting": name})
         for name, settings in (("default", default), ("recommended", chosen))
     )
-    return ScanPlan(points=points, seconds=pace.final_s, rounds=min(2, pace.rounds), seed=1)
+    return ScanPlan(points=points, seconds=pace.final_s, rounds=pace.rounds, seed=1)
 
 
 class _Budget:
@@ -212,7 +212,7 @@ class _Budget:
     def __init__(self, plan: ScanPlan, pace: Pace, watch: TourWatch) -> None:
         scan_s = len(plan.points) * plan.rounds * (plan.seconds / plan.rounds + PART_OVERHEAD_S)
         stacks_s = _STACK_MODES * (pace.stacks_s + PART_OVERHEAD_S)
-        final_s = 2 * (pace.final_s + min(2, pace.rounds) * PART_OVERHEAD_S)
+        final_s = 2 * (pace.final_s + pace.rounds * PART_OVERHEAD_S)
         self._watch = watch
         self._total_s = scan_s + stacks_s + final_s
         self._starts_s = {_SCAN: 0.0, _FLAME: scan_s, _FINAL: scan_s + stacks_s}
