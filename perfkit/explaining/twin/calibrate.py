@@ -99,8 +99,8 @@ class Order:
     """What to calibrate, how long to measure each cell, and whether to measure cells for a check."""
 
     settings: ServerSettings
-    seconds: float = 6.0
-    rounds: int = 5
+    seconds: float = 18.0
+    rounds: int = 3
     checks: bool = False
     payloads: str | None = None
 

@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure further cells in the same rounds and compare them with what the preset predicts",
     )
-    flags.add_seconds(parser, 6.0, "measured time per cell, warm-up not counted")
+    flags.add_seconds(parser, 18.0, "measured time per cell, warm-up not counted")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="interleaved rounds that a cell is spread over (default 5)"
+        "--rounds", type=int, default=3, help="interleaved rounds that a cell is spread over (default 3)"
     )
     parser.add_argument("--resume", action="store_true", help="go on with the unfinished calibration in --out")
     flags.add_output(parser, "folder for the preset and its measurements (default: a new one in perfkit-runs)")
