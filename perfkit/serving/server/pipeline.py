@@ -41,7 +41,7 @@ from perfkit.serving.server.padding import collate_of
 from perfkit.serving.server.pins import Pins, cpus_of, decide, move_to
 from perfkit.serving.server.plant import Plant
 from perfkit.serving.server.pool import Duty, Pool, Work
-from perfkit.serving.server.preemption import renounce_preemption, stand_behind
+from perfkit.serving.server.preemption import stand_behind
 from perfkit.serving.server.room import Room
 from perfkit.serving.server.section import AnyScheduler, Section, build_sections, tuner_of
 from perfkit.serving.server.stages import describe, postprocess, preprocess
@@ -307,7 +307,6 @@ class Pipeline:
 
     def _open_here(self, name: str, bench: Bench) -> Station:
         move_to(self._pins.worker(name))  # before the first call: a library's threads inherit it
-        renounce_preemption()  # perhaps it has but one core now
         stand_behind(self.settings.worker_nice)
         return Station(name, bench)
 
