@@ -45,7 +45,7 @@ def rich_table(table: TextTable) -> Table:
 
 def _cell(figure: Figure) -> Text:
     """The figure, and below it its interval, as short as a column needs: `13.0–15.0`, `≥ 47.0 ms`."""
-    note = figure.note.removesuffix(", too few requests")
+    note = figure.note.removeprefix("too few: ")
     if note.endswith(_OR_MORE):
         note = f"≥ {note.removesuffix(_OR_MORE)}"
     note = note.replace(" to ", "–").removesuffix(f" {figure.text.rpartition(' ')[2]}")

@@ -119,7 +119,7 @@ def _quantile(level: Level, p: float) -> Figure:
         return Figure(text=text)
     low = format_duration(found.low)
     if found.value is None:
-        return Figure(text=text, note=f"{low} or more, too few requests")
+        return Figure(text=text, note=f"too few: {low} or more")
     return Figure(
         text=text, note=f"{low} or more" if found.high is None else format_interval(low, format_duration(found.high))
     )

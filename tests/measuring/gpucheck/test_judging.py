@@ -1,5 +1,6 @@
 """Does each judgement turn with the figures? One pair for every line: what passes or is expected, and the other."""
 
+import dataclasses
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,7 @@ REPLICAS = [
 FOUR_TIMES_AND_MORE = replace(REPLICAS[2], throughput_rps=2200.0)
 ALONE = convoy.Row(wake_lag_p50_s=1e-4, wake_lag_p99_s=1e-3, gpu_util_ratio=0.9, throughput_rps=800.0)
 BESIDE = convoy.Row(wake_lag_p50_s=5e-3, wake_lag_p99_s=13e-3, gpu_util_ratio=0.5, throughput_rps=400.0)
+LATE_AT_TIMES = dataclasses.replace(BESIDE, wake_lag_p50_s=4e-5)
 
 MUST = [
     ("1.outputs", first_request, FIRST, replace(FIRST, worst_error_ratio=0.02)),
@@ -113,6 +115,7 @@ VERDICTS = [
     ("13.speedup", replicas, REPLICAS, "not reached", [*REPLICAS, FOUR_TIMES_AND_MORE], "is reached"),
     ("13.memory", replicas, REPLICAS, "15.0 % more", REPLICAS[:1], "0 % more"),
     ("15.wake_lag", convoy, (ALONE, BESIDE), "a convoy", (ALONE, ALONE), "no convoy"),
+    ("15.wake_lag", convoy, (ALONE, LATE_AT_TIMES), "a convoy", (ALONE, ALONE), "no"),
     ("15.busy", convoy, (ALONE, BESIDE), "falls by 50.0 %", (ALONE, ALONE), "falls by 0 %"),
 ]  # fmt: skip
 

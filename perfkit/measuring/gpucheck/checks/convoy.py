@@ -69,7 +69,8 @@ def judge(found: tuple[Row, Row]) -> list[Line]:
     """Both are verdicts."""
     alone, beside = found
     fall = 1.0 - beside.throughput_rps / alone.throughput_rps
-    is_convoy = beside.wake_lag_p50_s >= 2 * alone.wake_lag_p50_s
+    lags = ((alone.wake_lag_p50_s, beside.wake_lag_p50_s), (alone.wake_lag_p99_s, beside.wake_lag_p99_s))
+    is_convoy = any(later >= 2 * usual for usual, later in lags)
     return [
         LAG.recorded(
             {
@@ -78,8 +79,8 @@ def judge(found: tuple[Row, Row]) -> list[Line]:
                 "beside_p50_s": beside.wake_lag_p50_s,
                 "beside_p99_s": beside.wake_lag_p99_s,
             },
-            f"{format_duration(beside.wake_lag_p50_s)} at the median instead of "
-            f"{format_duration(alone.wake_lag_p50_s)}: {'a convoy behind the lock' if is_convoy else 'no convoy'}",
+            f"{_lag_text(beside)} instead of {_lag_text(alone)}: "
+            f"{'a convoy behind the lock' if is_convoy else 'no convoy'}",
         ),
         FALL.recorded(
             {
@@ -90,6 +91,10 @@ def judge(found: tuple[Row, Row]) -> list[Line]:
             f"throughput falls by {format_percent(fall)}, utilisation from {_told(alone)} to {_told(beside)}",
         ),
     ]
+
+
+def _lag_text(row: Row) -> str:
+    return f"{format_duration(row.wake_lag_p50_s)} at P50 and {format_duration(row.wake_lag_p99_s)} at P99"
 
 
 def _told(row: Row) -> str:
