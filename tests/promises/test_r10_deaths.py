@@ -147,7 +147,7 @@ def finished():
 
 
 @pytest.fixture
-def rig_of(finished):
+def rig_of(finished, eventually):
     """Makes rigs; closes them after the test, which must end every thread."""
     rigs = []
 
@@ -160,7 +160,7 @@ def rig_of(finished):
         rig.device.breaks = lambda place: None
         rig.pipeline.close()
     names = ("model-", "preprocess-", "postprocess-")
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith(names)] == []
+    eventually(lambda: not any(thread.name.startswith(names) for thread in threading.enumerate()))
 
 
 CREWS = {
