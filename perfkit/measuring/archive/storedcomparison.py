@@ -58,9 +58,10 @@ class StoredComparison:
 
     def points(self) -> list[dict[str, Any]]:
         """Each run's figures in the order of `runs`, varied by pair and side; raises ArchiveError."""
+        numbers = [pair + 1 for pair in self.done_pairs() for _ in ARMS]
         return [
-            {**(run.manifest.certificate or {}), "varied": {"pair": place // len(ARMS) + 1, **run.manifest.varied}}
-            for place, run in enumerate(self.runs())
+            {**(run.manifest.certificate or {}), "varied": {"pair": number, **run.manifest.varied}}
+            for number, run in zip(numbers, self.runs(), strict=True)
         ]
 
     def _is_saved(self, pair: int, arm: Arm) -> bool:

@@ -54,6 +54,11 @@ def test_its_runs_leave_the_archive_pair_by_pair_with_their_side(compared):
     assert subject_of(read_entry(compared), 3).one.manifest.settings["workers"] == 2
 
 
+def test_a_pair_keeps_its_number_when_an_earlier_one_was_lost(compared):
+    durable.remove(compared / "a" / "000")
+    assert [point["varied"]["pair"] for point in load_comparison(compared).points()] == [2, 2]
+
+
 def test_it_goes_only_when_it_is_whole_unpinned_and_nobody_writes_it(compared, plan_of):
     pin(compared, "the release")
     with pytest.raises(ArchiveError, match=r"is pinned \(the release\)"):
